@@ -1,0 +1,79 @@
+// RMSE, contract `rmse.1`: root mean squared error over any set of axes, the same bits however it is computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kernels/array/shape.h"
+
+namespace tilewire::rmse {
+
+inline constexpr std::string_view kNumericVersion = "rmse.1";
+/// A segment is cut into tiles of this many consecutive elements; the last may be short.
+inline constexpr int64_t kTileElements = 4096;
+/// Element i of a tile goes to accumulator i mod kAccumulators.
+inline constexpr int64_t kAccumulators = 256;
+
+enum class Output : uint8_t { kRmse = 0, kMse = 1, kSumSquares = 2 };
+
+/// Canonical geometry: unit axes dropped, neighbours of one kind fused, so batch and reduced axes alternate.
+/// Plain data, passed to CUDA kernels by value.
+struct Layout {
+  int rank = 0;                       ///< canonical axes
+  int64_t dims[kMaxRank] = {};        ///< extents, outermost first
+  int64_t strides[kMaxRank] = {};     ///< in elements (row-major)
+  bool reduced[kMaxRank] = {};        ///< whether the axis is summed over
+  int64_t segments = 1;               ///< product of the batch extents
+  int64_t elements = 1;               ///< of one segment: product of the reduced extents
+  int64_t tiles = 1;                  ///< of one segment: ceil(elements / kTileElements)
+};
+
+/// The unit of compute: tiles [tile_begin, tile_end) of segments [segment_begin, segment_end). It may run as soon as
+/// bytes [byte_begin, byte_end) of both operands are on the device. Chosen from the shape alone.
+struct Range {
+  int64_t segment_begin, segment_end;
+  int64_t tile_begin, tile_end;
+  int64_t byte_begin, byte_end;
+  int64_t items() const { return (segment_end - segment_begin) * (tile_end - tile_begin); }
+};
+
+/// Everything about one RMSE that follows from dtype, shape and axes. Immutable, thread-safe.
+class Plan {
+ public:
+  /// `axes`: the axes to reduce, in any order, negative from the end; empty = all.
+  /// INVALID_ARGUMENT for bool and complex dtypes, a repeated axis or one out of range.
+  static Result<Plan> Make(const ArraySpec& operand, std::span<const int32_t> axes, Output output);
+
+  const ArraySpec& operand() const { return operand_; }
+  /// f64, the batch axes in order (unit ones kept).
+  const ArraySpec& result() const { return result_; }
+  Output output() const { return output_; }
+  const Layout& layout() const { return layout_; }
+  /// Tile sums: segments × tiles doubles, indexed [segment][tile].
+  int64_t scratch_bytes() const { return layout_.segments * layout_.tiles * 8; }
+
+  /// Ranges are ordered by byte_begin and cover every tile of every segment exactly once.
+  int64_t range_count() const { return range_count_; }
+  Range range(int64_t index) const;
+
+ private:
+  ArraySpec operand_, result_;
+  Output output_ = Output::kRmse;
+  Layout layout_;
+  int64_t range_count_ = 1;
+  int64_t segments_per_range_ = 1;  ///< when a range holds whole segments
+  int64_t tiles_per_range_ = 1;     ///< when a segment is cut over several ranges
+};
+
+/// Writes the tile sums of items [item_begin, item_end) of `range`, numbered segment-major. `a` and `b` point to
+/// the whole operands (only bytes of the range are read). Pure and re-entrant: callers may split items over threads.
+void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t item_end, const void* a,
+               const void* b, double* tile_sums);
+
+/// Combines tile sums pairwise and finishes segments [segment_begin, segment_end) into `result`. Leaves `tile_sums`
+/// overwritten. Segments are independent.
+void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums, double* result);
+
+}  // namespace tilewire::rmse
