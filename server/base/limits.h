@@ -1,0 +1,33 @@
+// Limits that are part of the contract (section "Limits" of the README), tied together by static assertions.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewire {
+
+inline constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+/// Unary requests and replies: every stub's default.
+inline constexpr int64_t kMaxUnaryBytes = 4 * kMiB;
+/// One message: 4 MiB of payload and room for its header.
+inline constexpr int64_t kMaxMessageBytes = 4 * kMiB + 64 * kKiB;
+/// Results up to this size come inside the Result message of a stream.
+inline constexpr int64_t kInlineResultBytes = 64 * kKiB;
+/// Output chunks of a stream.
+inline constexpr int64_t kDefaultOutputChunkBytes = kMiB, kMinOutputChunkBytes = 4 * kKiB, kMaxOutputChunkBytes = 4 * kMiB;
+/// Operands plus result of a request that counts as small: own admission class, staging and lane.
+inline constexpr int64_t kSmallJobBytes = 256 * kKiB;
+/// `--block-bytes` may be this.
+inline constexpr int64_t kMinBlockBytes = 4 * kKiB, kMaxBlockBytes = 256 * kMiB;
+/// `--lanes` may be 1 to this.
+inline constexpr int kMaxLanes = 64;
+/// Spans returned with trace, at most.
+inline constexpr int kMaxTraceSpans = 100'000;
+/// `x-request-id`, `traceparent`: visible ASCII, at most.
+inline constexpr int kMaxRequestIdBytes = 128;
+
+static_assert(kMaxOutputChunkBytes + 64 * kKiB <= kMaxMessageBytes);
+static_assert(kMaxUnaryBytes <= kMaxMessageBytes);
+static_assert(kSmallJobBytes < kMaxUnaryBytes);
+
+}  // namespace tilewire

@@ -1,0 +1,1 @@
+tilewire_library(base SOURCES base/timing.cc DEPS tilewire_array)

@@ -1,0 +1,21 @@
+// Gauges and counters that the engine publishes; a snapshot, cheap to take.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewire {
+
+struct EngineStats {
+  // Budgets and what is leased of them, bytes.
+  uint64_t device_bytes = 0, device_bytes_in_use = 0;
+  uint64_t pinned_bytes = 0, pinned_bytes_in_use = 0;
+  // Memory held for reuse although nobody leases it, bytes (part of no budget in use).
+  uint64_t device_bytes_cached = 0;
+  uint32_t jobs_in_flight = 0, jobs_queued = 0;
+  // Since start.
+  uint64_t jobs_admitted = 0, jobs_refused_busy = 0, jobs_refused_limit = 0;
+  uint64_t blocks_copied = 0, bytes_copied_in = 0, bytes_copied_out = 0, ranges_computed = 0;
+  bool device_failed = false;
+};
+
+}  // namespace tilewire

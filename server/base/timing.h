@@ -1,0 +1,45 @@
+// Stages of a job and where its time went. The twin of tilewire.v1.Timing without protobuf.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tilewire {
+
+using Clock = std::chrono::steady_clock;
+using TimePoint = Clock::time_point;
+
+/// Numbers equal tilewire.v1.Stage.
+enum class Stage : uint8_t { kQueue = 1, kReceive = 2, kStage = 3, kH2D = 4, kKernel = 5, kD2H = 6, kSend = 7 };
+inline constexpr int kStageCount = 8;  ///< for arrays indexed by Stage; 0 is unused
+
+/// One timed piece of a stage on the host's steady clock.
+struct Span {
+  Stage stage;
+  TimePoint begin, end;
+  uint32_t track = 0;  ///< lane or stream number
+  uint64_t index = 0;  ///< block or range number
+};
+
+/// Filled when a job ends. Stage times are unions of spans, microseconds; < 0: not observed.
+struct Timing {
+  std::array<double, kStageCount> stage_us;
+  double wall_us = 0;
+  uint64_t bytes_in = 0, bytes_out = 0, blocks = 0, ranges = 0;
+  uint32_t lanes = 0, streams = 0;
+  std::string device;
+  double overlap = -1;  ///< < 0: not observed
+  std::string bottleneck;
+  std::vector<Span> spans;  ///< only with trace
+  TimePoint origin;         ///< zero of the spans
+  Timing() { stage_us.fill(-1); }
+  double of(Stage stage) const { return stage_us[static_cast<size_t>(stage)]; }
+};
+
+/// "queue", "receive", "stage", "h2d", "kernel", "d2h", "send".
+const char* StageName(Stage stage);
+
+}  // namespace tilewire

@@ -1,0 +1,31 @@
+// What the rpc layer tells about each call; server/ops turns it into metrics and access logs. No gRPC here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/array/status.h"
+#include "server/base/timing.h"
+
+namespace tilewire::rpc {
+
+/// One finished call. Strings live as long as the record.
+struct CallRecord {
+  std::string method;      ///< "Kernels.Rmse", "Kernels.Execute"
+  std::string operation;   ///< "rmse", "transpose", or empty where none was understood
+  std::string request_id, traceparent, peer, identity, job;
+  Status status;
+  Timing timing;           ///< wall_us always; the rest where a job ran
+  uint64_t bytes_in = 0;   ///< operand bytes received, also of failed calls
+  uint64_t bytes_out = 0;  ///< result bytes sent
+};
+
+/// Thread-safe; called on rpc threads, so it must not block.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void OnCallStart(std::string_view method) = 0;
+  virtual void OnCallEnd(const CallRecord& record) = 0;
+};
+
+}  // namespace tilewire::rpc
