@@ -1,0 +1,92 @@
+// The device seam: all that the pipelines know of a device. CpuDevice and CudaDevice implement it, test decorators
+// wrap it (decorators.h), and every pipeline is written once against it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "kernels/array/status.h"
+#include "kernels/rmse/rmse.h"
+#include "kernels/transpose/transpose.h"
+#include "server/base/timing.h"
+#include "server/engine/memory.h"
+
+namespace tilewire::engine {
+
+/// What a device is. Immutable.
+struct DeviceFacts {
+  std::string id;                  ///< "cpu" or "cuda:N"
+  std::string name;                ///< "NVIDIA H200"
+  int64_t memory_bytes = 0;        ///< all of it
+  int processors = 0;              ///< multiprocessors or CPU threads
+  std::string compute_capability;  ///< "9.0", empty for the CPU
+  std::string driver_version, runtime_version;
+  /// Device memory is ordinary host memory: payloads go straight to their place, results are sent from it.
+  bool host_memory = false;
+};
+
+// Work that a lane can launch. Pointers are device pointers to whole arrays; plans and memory outlive the completion.
+struct RmseRange {
+  const rmse::Plan* plan;
+  rmse::Range range;
+  const std::byte *a, *b;
+  double* tile_sums;
+};
+struct RmseFinish {
+  const rmse::Plan* plan;
+  double* tile_sums;
+  double* result;
+};
+struct TransposeRange {
+  const transpose::Plan* plan;
+  transpose::Range range;
+  const std::byte* in;
+  std::byte* out;
+};
+using Work = std::variant<RmseRange, RmseFinish, TransposeRange>;
+
+/// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: the measured duration,
+/// placed so that it ends when the completion was noticed).
+struct Completion {
+  Status status;
+  TimePoint begin, end;
+};
+using OnComplete = std::function<void(const Completion&)>;
+
+/// One stream of a device. Submissions run in order, asynchronously. Each callback is called exactly once, never from
+/// within the submitting call, on a thread of the device that holds no lock; it must not block. Thread-safe. The
+/// destructor waits for everything submitted.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  /// Host (pinned on a GPU) to device.
+  virtual void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) = 0;
+  /// Device to host (pinned on a GPU).
+  virtual void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
+  virtual void Launch(const Work& work, OnComplete done) = 0;
+};
+
+/// Lanes of small requests come first where the hardware has stream priorities.
+enum class LanePriority : uint8_t { kBulk, kSmall };
+
+/// A device. Thread-safe. Outlives its lanes and memory.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceFacts& facts() const = 0;
+  /// Bytes of device memory that could be allocated now.
+  virtual int64_t FreeBytes() const = 0;
+  /// Device memory, aligned to 256 bytes. RESOURCE_EXHAUSTED `BUSY` when out of memory.
+  virtual Result<Memory> AllocateDevice(size_t bytes) = 0;
+  /// Host memory that copies may run to and from at full speed, aligned to 4 KiB. `BUSY` when out of memory.
+  virtual Result<Memory> AllocatePinned(size_t bytes) = 0;
+  virtual Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) = 0;
+  /// Not OK once the device is unusable for good (INTERNAL, reason DEVICE_FAILED). Stays so.
+  virtual Status health() const = 0;
+};
+
+}  // namespace tilewire::engine
