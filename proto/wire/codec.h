@@ -2,15 +2,16 @@
 // stand before a payload. Knows the protobuf wire format and nothing of gRPC, so fuzzers and both sides use it.
 //
 //   message      := field*
-//   field        := tag value            tag := varint(number << 3 | type)
+//   field        := tag value            tag := varint(number << 3 | type), number 1 to 2^29 - 1
 //   value        := varint | fixed64 | len bytes | fixed32        (types 0, 1, 2, 5; groups 3 and 4 are refused)
 //   ExecuteRequest, ExecuteResponse := … | tag(2, len) len Chunk | …
 //   Chunk        := tag(1, varint) operand | tag(2, varint) offset | tag(3, fixed32) crc32c | tag(15, len) len data
 //   RmseRequest  := … | tag(14, len) len Operand | tag(15, len) len Operand       TransposeRequest likewise, 15 only
 //   Operand      := … | tag(15, len) len data
 //
-// Fields come in any order and unknown ones are skipped, as protobuf does. Scalar fields given twice: the last wins, as
-// protobuf does. `data` given twice is refused.
+// Varints are at most 10 bytes, tags and lengths at most 5. Fields come in any order and unknown ones are skipped (so is
+// a known number with another wire type), as protobuf does. Scalar fields given twice: the last wins, as protobuf does.
+// `data` given twice is refused.
 #pragma once
 
 #include <cstdint>
