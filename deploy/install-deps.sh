@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 / Ubuntu 24.04 packages that Tilewire needs. Safe to run again: when every package is present
+# it only says so. Run it as root, or as a user who may use sudo.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--list]
+  (no option)  what a build of the programs and of the bundle needs
+  --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy)
+  --python     also Python with numpy (the quickstart's check)
+  --runtime    only what a machine needs to run a finished bundle
+  --list       print the package names, install nothing
+TEXT
+}
+
+# zlib, OpenSSL, c-ares, re2 and abseil follow from libgrpc++-dev; fmt from spdlog; civetweb from prometheus-cpp.
+readonly BUILD_PACKAGES=(
+  ca-certificates g++ cmake ninja-build pkg-config git ccache binutils
+  libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
+  libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev)
+readonly PYTHON_PACKAGES=(python3 python3-numpy)
+readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev "${PYTHON_PACKAGES[@]}")
+# A bundle carries every library but glibc and the NVIDIA driver.
+readonly RUNTIME_PACKAGES=(ca-certificates)
+
+# The oldest versions that the sources compile with: "package version".
+readonly MINIMUM_VERSIONS=("g++ 4:12" "cmake 3.25" "libgrpc++-dev 1.51" "libprotobuf-dev 3.21")
+
+say() { printf 'install-deps: %s\n' "$*"; }
+fail() { printf 'install-deps: error: %s\n' "$*" >&2; exit 1; }
+
+# Fails on a distribution that is known to be wrong; relatives of Debian are judged by their packages later.
+check_distribution() {
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    fail "no apt here. Tilewire's packages are known for Debian 12 and Ubuntu 24.04; elsewhere use the Dockerfile."
+  fi
+  local ID="" VERSION_ID="" PRETTY_NAME="this distribution"
+  # shellcheck source=/dev/null
+  [[ -r /etc/os-release ]] && . /etc/os-release
+  case $ID in
+    debian) [[ -z $VERSION_ID ]] || dpkg --compare-versions "$VERSION_ID" ge 12 ||
+      fail "$PRETTY_NAME is too old: Debian 12 or newer is needed (gRPC 1.51, CMake 3.25, GCC 12)." ;;
+    ubuntu) dpkg --compare-versions "$VERSION_ID" ge 24.04 ||
+      fail "$PRETTY_NAME is too old: Ubuntu 24.04 or newer is needed (gRPC 1.51, CMake 3.25, GCC 12)." ;;
+    *) say "$PRETTY_NAME is neither Debian nor Ubuntu; trying with the packages it offers." ;;
+  esac
+}
+
+# Prints those of the given packages that are not installed.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true) == installed ]] || echo "$package"
+  done
+}
+
+# Sets the array `as_root` to the prefix of commands that need root.
+choose_root() {
+  as_root=()
+  if [[ $(id -u) -eq 0 ]]; then return; fi
+  command -v sudo >/dev/null ||
+    fail "not root, and there is no sudo. Ask an administrator to run: apt-get install $*"
+  if ! sudo -n true 2>/dev/null && [[ ! -t 0 ]]; then
+    fail "sudo wants a password and there is no terminal to ask for it. Run as root: apt-get install $*"
+  fi
+  as_root=(sudo)
+}
+
+# The version that apt would install; empty when it knows none.
+candidate_version() {
+  LC_ALL=C apt-cache policy "$1" | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
+}
+
+check_candidates() {
+  local package unknown=() entry name minimum candidate
+  for package in "$@"; do
+    [[ -n $(candidate_version "$package") ]] || unknown+=("$package")
+  done
+  [[ ${#unknown[@]} -eq 0 ]] ||
+    fail "apt knows no package ${unknown[*]}. Debian 12 (main) or Ubuntu 24.04 (main and universe) has them all."
+  for entry in "${MINIMUM_VERSIONS[@]}"; do
+    read -r name minimum <<<"$entry"
+    [[ " $* " == *" $name "* ]] || continue
+    candidate=$(candidate_version "$name")
+    dpkg --compare-versions "$candidate" ge "$minimum" || fail "$name is $candidate here; at least $minimum is needed."
+  done
+}
+
+main() {
+  local packages=("${BUILD_PACKAGES[@]}") list=no
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --runtime) packages=("${RUNTIME_PACKAGES[@]}") ;;
+      --tests) packages+=("${TEST_PACKAGES[@]}") ;;
+      --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
+      --list) list=yes ;;
+      -h | --help) usage; return ;;
+      *) usage >&2; printf 'install-deps: error: unknown option %s\n' "$1" >&2; return 2 ;;
+    esac
+    shift
+  done
+  if [[ $list == yes ]]; then printf '%s\n' "${packages[@]}"; return; fi
+
+  check_distribution
+  local missing=()
+  mapfile -t missing < <(missing_packages "${packages[@]}")
+  if [[ ${#missing[@]} -eq 0 ]]; then
+    say "all ${#packages[@]} packages are present."
+    return
+  fi
+  choose_root "${missing[@]}"
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
+  "${as_root[@]}" "${apt[@]}" update || fail "apt-get update failed (is the network or the mirror reachable?)"
+  check_candidates "${packages[@]}"
+  "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" || fail "apt-get install failed."
+  mapfile -t missing < <(missing_packages "${packages[@]}")
+  [[ ${#missing[@]} -eq 0 ]] || fail "still missing after the installation: ${missing[*]}"
+  say "done."
+}
+
+main "$@"
