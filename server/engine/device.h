@@ -78,8 +78,12 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceFacts& facts() const = 0;
-  /// Bytes of device memory that could be allocated now.
+  /// Bytes of device memory that could be allocated now: what the device has free or cached, within the budget.
   virtual int64_t FreeBytes() const = 0;
+  /// Bounds device memory, leased and cached together, as MemoryPool::RoundUp() counts it; 0: no bound.
+  virtual void SetDeviceBudget(int64_t bytes) = 0;
+  /// Device bytes that nobody leases, held for reuse.
+  virtual int64_t cached_bytes() const = 0;
   /// Device memory, aligned to 256 bytes. RESOURCE_EXHAUSTED `BUSY` when out of memory.
   virtual Result<Memory> AllocateDevice(size_t bytes) = 0;
   /// Host memory that copies may run to and from at full speed, aligned to 4 KiB. `BUSY` when out of memory.
