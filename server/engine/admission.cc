@@ -1,0 +1,207 @@
+#include "server/engine/admission.h"
+
+#include <algorithm>
+#include <string>
+
+#include "server/base/limits.h"
+
+namespace tilewire::engine {
+namespace {
+// The small class's slice: room for some 60 requests of full size, but never over an eighth of a small
+// budget.
+constexpr int64_t kSmallDeviceBytes = 64 * kMiB, kSmallPinnedBytes = 24 * kMiB;
+constexpr int64_t kRetryAfterMs = 250;
+}  // namespace
+
+Ticket& Ticket::operator=(Ticket&& other) noexcept {
+  if (this != &other) {
+    if (admission_) admission_->Release(demand_);
+    admission_ = std::exchange(other.admission_, nullptr);
+    demand_ = other.demand_;
+  }
+  return *this;
+}
+
+Ticket::~Ticket() {
+  if (admission_) admission_->Release(demand_);
+}
+
+Admission::Admission(const AdmissionLimits& limits, Timer* timer)
+    : limits_(limits), timer_(timer), max_bulk_(std::max(1, limits.max_in_flight * 3 / 4)) {
+  small_.device_whole = std::min(kSmallDeviceBytes, limits.device_bytes / 8);
+  small_.pinned_whole = std::min(kSmallPinnedBytes, limits.pinned_bytes / 8);
+  bulk_.device_whole = limits.device_bytes - small_.device_whole;
+  bulk_.pinned_whole = limits.pinned_bytes - small_.pinned_whole;
+  for (Class* c : {&small_, &bulk_}) {
+    c->device_bytes = c->device_whole;
+    c->pinned_bytes = c->pinned_whole;
+  }
+}
+
+Status Admission::NeverFits(Demand* demand) const {
+  // With a tiny budget the small slice may be too narrow for a small request; then it goes with the bulk.
+  if (demand->small &&
+      (demand->device_bytes > small_.device_whole || demand->pinned_bytes > small_.pinned_whole))
+    demand->small = false;
+  const Class& c = demand->small ? small_ : bulk_;
+  if (demand->device_bytes > c.device_whole)
+    return OverLimit("device bytes of the request", std::to_string(demand->device_bytes),
+                     "at most " + std::to_string(c.device_whole) + " (--device-bytes)")
+        .value();
+  if (demand->pinned_bytes > c.pinned_whole)
+    return OverLimit("staging bytes of the request", std::to_string(demand->pinned_bytes),
+                     "at most " + std::to_string(c.pinned_whole) + " (--pinned-bytes, --block-bytes)")
+        .value();
+  return {};
+}
+
+bool Admission::Fits(const Demand& demand) const {
+  const Class& c = demand.small ? small_ : bulk_;
+  return in_flight_ < limits_.max_in_flight && (demand.small || bulk_in_flight_ < max_bulk_) &&
+         demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
+}
+
+void Admission::Take(const Demand& demand) {
+  Class& c = ClassOf(demand);
+  c.device_bytes -= demand.device_bytes;
+  c.pinned_bytes -= demand.pinned_bytes;
+  ++in_flight_;
+  bulk_in_flight_ += !demand.small;
+  ++admitted_;
+}
+
+Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision decision) {
+  Status refusal;
+  Id id = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_.ok()) {
+      refusal = closed_;
+    } else if (refusal = NeverFits(&demand); !refusal.ok()) {
+      ++refused_limit_;
+    } else if (Class& c = ClassOf(demand); c.queue.empty() && Fits(demand)) {
+      Take(demand);
+    } else if (static_cast<int>(waiting_.size()) >= limits_.queue_length) {
+      ++refused_busy_;
+      refusal = Busy("the queue is full: " + std::to_string(waiting_.size()) + " requests wait; allowed: " +
+                         std::to_string(limits_.queue_length) + " (--queue-length)",
+                     kRetryAfterMs);
+    } else {
+      id = ++last_id_;
+      auto waiter = std::make_unique<Waiter>(Waiter{demand, deadline, std::move(decision), 0, {}});
+      waiter->place = c.queue.insert(c.queue.end(), id);
+      const auto bound =
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.queue_seconds));
+      waiter->timer = timer_->At(std::min(deadline, Clock::now() + bound), [this, id] { Expire(id); });
+      waiting_.emplace(id, std::move(waiter));
+      return id;
+    }
+  }
+  if (refusal.ok()) {
+    decision(Ticket(this, demand));
+  } else {
+    decision(Fail(refusal));
+  }
+  return 0;
+}
+
+std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id) {
+  const auto it = waiting_.find(id);
+  if (it == waiting_.end()) return nullptr;
+  auto waiter = std::move(it->second);
+  waiting_.erase(it);
+  ClassOf(waiter->demand).queue.erase(waiter->place);
+  return waiter;
+}
+
+Admission::Granted Admission::Pump() {
+  Granted granted;
+  for (Class* c : {&small_, &bulk_}) {
+    while (!c->queue.empty()) {
+      const Id id = c->queue.front();
+      const Demand demand = waiting_.at(id)->demand;
+      if (!Fits(demand)) break;
+      auto waiter = TakeOut(id);
+      timer_->Cancel(waiter->timer);
+      Take(demand);
+      granted.emplace_back(std::move(waiter->decision), demand);
+    }
+  }
+  return granted;
+}
+
+void Admission::Release(const Demand& demand) {
+  Granted granted;
+  {
+    std::lock_guard lock(mutex_);
+    Class& c = ClassOf(demand);
+    c.device_bytes += demand.device_bytes;
+    c.pinned_bytes += demand.pinned_bytes;
+    --in_flight_;
+    bulk_in_flight_ -= !demand.small;
+    granted = Pump();
+  }
+  for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
+}
+
+void Admission::Expire(Id id) {
+  std::unique_ptr<Waiter> waiter;
+  Granted granted;
+  {
+    std::lock_guard lock(mutex_);
+    waiter = TakeOut(id);
+    if (!waiter) return;
+    ++refused_busy_;
+    granted = Pump();  // the one behind it may fit
+  }
+  if (Clock::now() >= waiter->deadline) {
+    waiter->decision(Fail(
+        Status(Code::kDeadlineExceeded, "DEADLINE", "the deadline passed while the request was queued")));
+  } else {
+    waiter->decision(Fail(Busy("the request waited longer than --queue-seconds", kRetryAfterMs)));
+  }
+  for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
+}
+
+void Admission::Cancel(Id id, const Status& why) {
+  std::unique_ptr<Waiter> waiter;
+  Granted granted;
+  {
+    std::lock_guard lock(mutex_);
+    waiter = TakeOut(id);
+    if (!waiter) return;
+    timer_->Cancel(waiter->timer);
+    granted = Pump();
+  }
+  waiter->decision(Fail(why));
+  for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
+}
+
+void Admission::Close(const Status& why) {
+  std::list<std::unique_ptr<Waiter>> refused;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = why;
+    while (!waiting_.empty()) {
+      auto waiter = TakeOut(waiting_.begin()->first);
+      timer_->Cancel(waiter->timer);
+      refused.push_back(std::move(waiter));
+    }
+  }
+  for (auto& waiter : refused) waiter->decision(Fail(why));
+}
+
+void Admission::Snapshot(EngineStats* stats) const {
+  std::lock_guard lock(mutex_);
+  stats->device_bytes = limits_.device_bytes;
+  stats->pinned_bytes = limits_.pinned_bytes;
+  stats->device_bytes_in_use = limits_.device_bytes - small_.device_bytes - bulk_.device_bytes;
+  stats->pinned_bytes_in_use = limits_.pinned_bytes - small_.pinned_bytes - bulk_.pinned_bytes;
+  stats->jobs_in_flight = in_flight_;
+  stats->jobs_queued = static_cast<uint32_t>(waiting_.size());
+  stats->jobs_admitted = admitted_;
+  stats->jobs_refused_busy = refused_busy_;
+  stats->jobs_refused_limit = refused_limit_;
+}
+
+}  // namespace tilewire::engine

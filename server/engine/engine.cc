@@ -1,0 +1,247 @@
+#include "server/engine/engine.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "server/base/limits.h"
+#include "server/engine/memory_pool.h"
+
+namespace tilewire::engine {
+namespace {
+
+// Staging blocks of one operand or of the result: one being filled, one being copied, one to spare.
+constexpr int64_t kBlocksPerArray = 3;
+constexpr int64_t kAlignment = 256;
+
+int64_t Aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+int64_t Rounded(int64_t bytes) {
+  return static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(bytes)));
+}
+
+std::string RandomHex(int digits) {
+  std::random_device random;
+  std::string text;
+  for (int i = 0; i < digits; ++i) text += "0123456789abcdef"[random() & 15];
+  return text;
+}
+
+EngineOptions WithDefaults(EngineOptions options, const Device& device) {
+  if (options.device_bytes <= 0) options.device_bytes = device.FreeBytes() / 10 * 8;
+  if (device.facts().host_memory) options.pinned_bytes = 0;
+  return options;
+}
+
+bool IsSmall(const Operation& operation) {
+  int64_t bytes = operation.result().bytes();
+  for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
+  return bytes <= kSmallJobBytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine(std::move(device), options));
+  TILEWIRE_RETURN_IF_ERROR(engine->MakeLanes());
+  return engine;
+}
+
+Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
+    : device_(std::move(device)),
+      options_(WithDefaults(options, *device_)),
+      instance_(RandomHex(12)),
+      admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
+                  options_.queue_seconds},
+                 &timer_) {
+  device_->SetDeviceBudget(options_.device_bytes);
+}
+
+Engine::~Engine() {
+  lanes_.clear();
+}
+
+Status Engine::MakeLanes() {
+  std::vector<Lane*> bulk;
+  for (int i = 0; i < options_.lanes; ++i) {
+    TILEWIRE_ASSIGN_OR_RETURN(auto lane, device_->MakeLane(LanePriority::kBulk));
+    bulk.push_back(lane.get());
+    lanes_.push_back(std::move(lane));
+  }
+  TILEWIRE_ASSIGN_OR_RETURN(auto small, device_->MakeLane(LanePriority::kSmall));
+  bulk_ = ContextOn(std::move(bulk));
+  small_ = ContextOn({small.get()});
+  lanes_.push_back(std::move(small));
+  return {};
+}
+
+JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
+  JobContext context{.lanes = std::move(lanes),
+                     .block_bytes = options_.block_bytes,
+                     .host_memory = facts().host_memory,
+                     .overlap = options_.overlap,
+                     .device_id = facts().id};
+  context.device_health = [this] { return device_->health(); };
+  context.on_device_failure = [this] { DeviceFailed(); };
+  context.count = [this](int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges) {
+    blocks_.fetch_add(blocks, std::memory_order_relaxed);
+    bytes_in_.fetch_add(bytes_in, std::memory_order_relaxed);
+    bytes_out_.fetch_add(bytes_out, std::memory_order_relaxed);
+    ranges_.fetch_add(ranges, std::memory_order_relaxed);
+  };
+  return context;
+}
+
+// --- admission ------------------------------------------------------------------------------------
+
+int64_t Engine::StagingBlockBytes(int64_t array_bytes) const {
+  // An array of less than a block needs no whole one.
+  return Rounded(std::min(options_.block_bytes, std::max(array_bytes, int64_t{4096})));
+}
+
+Demand Engine::DemandOf(const Operation& operation) const {
+  Demand demand{.small = IsSmall(operation)};
+  const auto staging = [&](int64_t bytes) {
+    const int64_t blocks =
+        std::min(kBlocksPerArray, (bytes + options_.block_bytes - 1) / options_.block_bytes);
+    return blocks * StagingBlockBytes(bytes);
+  };
+  int64_t packed = 0;
+  for (const ArraySpec& operand : operation.operands()) {
+    demand.device_bytes += Rounded(operand.bytes());
+    packed += Aligned(operand.bytes());
+    if (!facts().host_memory) demand.pinned_bytes += staging(operand.bytes());
+  }
+  demand.device_bytes += Rounded(operation.result().bytes());
+  if (operation.scratch_bytes() > 0) demand.device_bytes += Rounded(operation.scratch_bytes());
+  packed += Aligned(operation.result().bytes()) + Aligned(operation.scratch_bytes());
+  if (demand.small) demand.device_bytes = Rounded(packed);
+  if (!facts().host_memory) demand.pinned_bytes += staging(operation.result().bytes());
+  return demand;
+}
+
+Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& options,
+                            OnOpened on_opened) {
+  const Demand demand = DemandOf(*operation);
+  // std::function wants copyable state.
+  auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
+  return admission_.Request(demand, options.deadline,
+                            [this, owned, options, on_opened = std::move(on_opened)](Result<Ticket> ticket) {
+                              if (!ticket) return on_opened(Fail(std::move(ticket).error()));
+                              on_opened(Start(std::move(*owned), options, *std::move(ticket)));
+                            });
+}
+
+Result<JobResources> Engine::Lease(const Operation& operation, Ticket ticket) {
+  JobResources resources;
+  resources.ticket = std::move(ticket);
+  std::vector<int64_t> sizes;
+  for (const ArraySpec& operand : operation.operands()) sizes.push_back(operand.bytes());
+  sizes.push_back(operation.result().bytes());
+  sizes.push_back(operation.scratch_bytes());
+  std::vector<std::byte*> addresses;
+  if (IsSmall(operation)) {  // one piece for all: one lease, and copies can be packed
+    int64_t packed = 0;
+    for (const int64_t size : sizes) packed += Aligned(size);
+    TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocateDevice(packed));
+    std::byte* next = memory.data();
+    for (const int64_t size : sizes) addresses.push_back(std::exchange(next, next + Aligned(size)));
+    resources.arrays.push_back(std::move(memory));
+  } else {
+    for (const int64_t size : sizes) {
+      addresses.push_back(nullptr);
+      if (size == 0) continue;
+      TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocateDevice(size));
+      addresses.back() = memory.data();
+      resources.arrays.push_back(std::move(memory));
+    }
+  }
+  resources.buffers.scratch = addresses.back();
+  resources.buffers.result = addresses[addresses.size() - 2];
+  resources.buffers.operands.assign(addresses.begin(), addresses.end() - 2);
+  if (facts().host_memory) return resources;
+
+  const auto stage = [&](int64_t bytes, std::vector<Memory>* blocks) -> Status {
+    const int64_t count =
+        std::min(kBlocksPerArray, (bytes + options_.block_bytes - 1) / options_.block_bytes);
+    for (int64_t i = 0; i < count; ++i) {
+      TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocatePinned(StagingBlockBytes(bytes)));
+      blocks->push_back(std::move(memory));
+    }
+    return {};
+  };
+  for (const ArraySpec& operand : operation.operands())
+    TILEWIRE_RETURN_IF_ERROR(stage(operand.bytes(), &resources.input_blocks));
+  TILEWIRE_RETURN_IF_ERROR(stage(operation.result().bytes(), &resources.output_blocks));
+  return resources;
+}
+
+Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
+                                           Ticket ticket) {
+  if (failed_.load())
+    return Fail(
+        Status(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down"));
+  const bool small = IsSmall(*operation);
+  TILEWIRE_ASSIGN_OR_RETURN(JobResources resources, Lease(*operation, std::move(ticket)));
+  const std::string id = instance_ + "-" + std::to_string(++last_job_);
+  // The registry lets a device failure reach every job; entries go with their job.
+  std::shared_ptr<Job> job(
+      new Job(id, std::move(operation), options, small ? &small_ : &bulk_, std::move(resources)),
+      [this](Job* dead) {
+        {
+          std::lock_guard lock(mutex_);
+          jobs_.erase(dead->id());
+        }
+        delete dead;
+      });
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.emplace(id, job);
+  }
+  if (options.arrived < Clock::now()) job->AddSpan({Stage::kQueue, options.arrived, Clock::now()});
+  if (options.deadline != TimePoint::max())
+    job->SetDeadlineTimer(timer_.At(options.deadline,
+                                    [weak = std::weak_ptr(job)] {
+                                      if (const auto late = weak.lock())
+                                        late->Fail(Status(Code::kDeadlineExceeded, "DEADLINE",
+                                                          "the deadline passed while the job was running"));
+                                    }),
+                          &timer_);
+  return job;
+}
+
+// --- life -----------------------------------------------------------------------------------------
+
+void Engine::DropSoon(std::shared_ptr<const void> hold) {
+  timer_.Post([hold = std::move(hold)]() mutable { hold.reset(); });
+}
+
+void Engine::DeviceFailed() {
+  if (failed_.exchange(true)) return;
+  const Status gone(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down");
+  admission_.Close(gone);
+  std::vector<std::shared_ptr<Job>> jobs;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, weak] : jobs_)
+      if (auto job = weak.lock()) jobs.push_back(std::move(job));
+  }
+  const Status lost(Code::kInternal, "DEVICE_FAILED", "the device failed while the job was running on it");
+  for (const auto& job : jobs) job->Fail(job->launched() ? lost : gone);
+  if (on_failure_) on_failure_(device_->health());
+}
+
+EngineStats Engine::stats() const {
+  EngineStats stats;
+  admission_.Snapshot(&stats);
+  stats.device_bytes_cached = static_cast<uint64_t>(device_->cached_bytes());
+  stats.blocks_copied = blocks_.load(std::memory_order_relaxed);
+  stats.bytes_copied_in = bytes_in_.load(std::memory_order_relaxed);
+  stats.bytes_copied_out = bytes_out_.load(std::memory_order_relaxed);
+  stats.ranges_computed = ranges_.load(std::memory_order_relaxed);
+  stats.device_failed = failed_.load();
+  return stats;
+}
+
+}  // namespace tilewire::engine

@@ -1,0 +1,90 @@
+// Owns a device, its lanes, its memory budgets and the jobs that run on it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/base/stats.h"
+#include "server/engine/admission.h"
+#include "server/engine/device.h"
+#include "server/engine/job.h"
+#include "server/engine/operation.h"
+#include "server/engine/timer.h"
+
+namespace tilewire::engine {
+
+struct EngineOptions {
+  int lanes = 4;
+  int64_t block_bytes = 4 << 20;
+  bool overlap = true;
+  int64_t device_bytes = 0;  ///< budget; 0: 80% of what is free
+  int64_t pinned_bytes = 0;  ///< budget; not used where device memory is host memory
+  int max_in_flight = 64;
+  int queue_length = 256;
+  double queue_seconds = 10;
+};
+
+/// Thread-safe. Outlives its jobs: destroy it only when every call has ended.
+class Engine {
+ public:
+  using OnOpened = std::function<void(Result<std::shared_ptr<Job>>)>;
+  using OpenId = Admission::Id;
+
+  /// Makes the lanes. Fails as Device::MakeLane does.
+  static Result<std::unique_ptr<Engine>> Make(std::unique_ptr<Device> device, const EngineOptions& options);
+  ~Engine();
+
+  /// Admits a job: RESOURCE_EXHAUSTED `LIMIT` or `BUSY`, DEADLINE_EXCEEDED, UNAVAILABLE when draining or
+  /// failed. Calls `on_opened` exactly once, perhaps before it returns (then the id is 0). The job fails at
+  /// options.deadline.
+  OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
+  /// The caller no longer wants it: if it still waits, `on_opened` gets `why`.
+  void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }
+  /// Refuses everything that waits and every later Open with `why`; running jobs go on.
+  void Close(const Status& why) { admission_.Close(why); }
+
+  /// Drops a reference soon, on a thread that may enqueue device work.
+  void DropSoon(std::shared_ptr<const void> hold);
+  Timer& timer() { return timer_; }
+
+  const DeviceFacts& facts() const { return device_->facts(); }
+  const EngineOptions& options() const { return options_; }
+  const std::string& instance() const { return instance_; }
+  EngineStats stats() const;
+  /// Called once, when the device has failed for good, after every job was told. Set before the first Open.
+  void SetFailureHandler(std::function<void(const Status&)> handler) { on_failure_ = std::move(handler); }
+
+ private:
+  Engine(std::unique_ptr<Device> device, const EngineOptions& options);
+  Status MakeLanes();
+  Demand DemandOf(const Operation& operation) const;
+  Result<JobResources> Lease(const Operation& operation, Ticket ticket);
+  Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
+                                     Ticket ticket);
+  JobContext ContextOn(std::vector<Lane*> lanes);
+  int64_t StagingBlockBytes(int64_t array_bytes) const;
+  void DeviceFailed();
+
+  const std::unique_ptr<Device> device_;
+  const EngineOptions options_;
+  const std::string instance_;
+  Timer timer_;
+  Admission admission_;
+  JobContext bulk_, small_;
+  std::function<void(const Status&)> on_failure_;
+  std::atomic<uint64_t> last_job_{0};
+  std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<Job>> jobs_;
+  // Last, so that it is destroyed first: a lane waits for its submissions, whose callbacks use all of the
+  // above.
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace tilewire::engine

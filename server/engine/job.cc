@@ -1,0 +1,270 @@
+#include "server/engine/job.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewire::engine {
+
+Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
+         const JobContext* context, JobResources resources)
+    : id_(std::move(id)),
+      identity_(options.identity),
+      operation_(std::move(operation)),
+      context_(context),
+      resources_(std::move(resources)),
+      spans_(options.arrived, options.trace) {
+  const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
+  claimed_.assign(operation_->operands().size(), std::vector<bool>(blocks));
+  blocks_left_ = blocks * static_cast<int64_t>(claimed_.size());
+  ranges_left_ = operation_->range_count();
+  for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
+  for (size_t i = 0; i < resources_.output_blocks.size(); ++i) free_outputs_.push_back(static_cast<int>(i));
+  if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
+  CountMissing();
+}
+
+void Job::CountMissing() {
+  missing_.resize(ranges_left_);
+  for (int64_t i = 0; i < ranges_left_; ++i) {
+    const ByteInterval bytes = operation_->range_bytes(i);
+    const int64_t blocks = (bytes.end - 1) / block_bytes() - bytes.begin / block_bytes() + 1;
+    missing_[i] = static_cast<uint32_t>(blocks * static_cast<int64_t>(claimed_.size()));
+  }
+}
+
+void Job::RunAll(Deferred* later) {
+  for (auto& function : *later) function();
+  later->clear();
+}
+
+// --- input ----------------------------------------------------------------------------------------
+
+Status Job::ClaimBlock(uint32_t operand, int64_t index) {
+  std::lock_guard lock(mutex_);
+  if (!status_.ok()) return status_;
+  if (claimed_[operand][index])
+    return Status(Code::kInvalidArgument, "RUN_RULE",
+                  "block " + std::to_string(index) + " of operand " + std::to_string(operand) +
+                      " was sent before; every byte must arrive exactly once");
+  claimed_[operand][index] = true;
+  return {};
+}
+
+std::optional<Job::Block> Job::TakeBlock(uint32_t operand, int64_t index) {
+  if (context_->host_memory) return Block{resources_.buffers.operands[operand] + index * block_bytes(), -1};
+  std::lock_guard lock(mutex_);
+  if (free_blocks_.empty()) return std::nullopt;
+  const int staging = free_blocks_.back();
+  free_blocks_.pop_back();
+  return Block{resources_.input_blocks[staging].data(), staging};
+}
+
+void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
+  const int64_t bytes = BlockLength(operand_bytes(), index);
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.ok()) {
+      if (block.staging >= 0) free_blocks_.push_back(block.staging);
+      return;
+    }
+    ++blocks_arrived_;
+    bytes_arrived_ += bytes;
+    if (block.staging < 0) {
+      BlockArrivedLocked(index);
+    } else {
+      const int lane = NextLane();
+      lanes_used_ |= uint64_t{1} << lane;
+      launched_ = true;
+      context_->lanes[lane]->CopyIn(
+          resources_.buffers.operands[operand] + index * block_bytes(), block.data, bytes,
+          [self = shared_from_this(), lane, index, block](const Completion& completion) {
+            Deferred after;
+            {
+              std::lock_guard inner(self->mutex_);
+              self->free_blocks_.push_back(block.staging);
+              for (auto& waiter : self->block_waiters_) after.push_back(std::move(waiter));
+              self->block_waiters_.clear();
+              if (self->CompletedLocked(Stage::kH2D, lane, index, completion, &after))
+                self->BlockArrivedLocked(index);
+            }
+            RunAll(&after);
+            self->ReportDeviceFailure(completion);
+          });
+    }
+  }
+  context_->count(1, bytes, 0, 0);
+  RunAll(&later);
+}
+
+void Job::ReturnBlock(Block block) {
+  if (block.staging < 0) return;
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    free_blocks_.push_back(block.staging);
+    later.swap(block_waiters_);
+  }
+  RunAll(&later);
+}
+
+void Job::WhenBlockFree(std::function<void()> function) {
+  {
+    std::lock_guard lock(mutex_);
+    if (free_blocks_.empty() && status_.ok()) {
+      block_waiters_.push_back(std::move(function));
+      return;
+    }
+  }
+  function();
+}
+
+void Job::InputEnded() {
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    uint64_t missing = 0;
+    for (const auto& blocks : claimed_) missing += std::count(blocks.begin(), blocks.end(), false);
+    if (missing > 0)
+      FailLocked(Status(Code::kInvalidArgument, "BYTES_MISSING",
+                        "the client half-closed, but " + std::to_string(missing) +
+                            " blocks never arrived; every byte of every operand must be sent"),
+                 &later);
+  }
+  RunAll(&later);
+}
+
+// --- compute --------------------------------------------------------------------------------------
+
+bool Job::CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion,
+                          Deferred* later) {
+  if (!completion.status.ok()) {
+    FailLocked(completion.status, later);
+  } else if (status_.ok()) {
+    spans_.Add(
+        {stage, completion.begin, completion.end, static_cast<uint32_t>(lane), static_cast<uint64_t>(index)});
+  }
+  return status_.ok();
+}
+
+void Job::ReportDeviceFailure(const Completion& completion) {
+  if (!completion.status.ok() && !context_->device_health().ok()) context_->on_device_failure();
+}
+
+void Job::BlockArrivedLocked(int64_t index) {
+  const int64_t begin = index * block_bytes(), end = begin + BlockLength(operand_bytes(), index);
+  // First range that reaches past the block's begin; both ends ascend with the index.
+  int64_t low = 0, high = operation_->range_count();
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (operation_->range_bytes(middle).end > begin) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  --blocks_left_;
+  for (int64_t i = low; i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
+    if (--missing_[i] == 0 && context_->overlap) LaunchRangeLocked(i);
+  // For study: copies first, then kernels.
+  if (!context_->overlap && blocks_left_ == 0)
+    for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i);
+}
+
+void Job::LaunchRangeLocked(int64_t range) {
+  const int lane = NextLane();
+  lanes_used_ |= uint64_t{1} << lane;
+  launched_ = true;
+  context_->lanes[lane]->Launch(
+      operation_->range_work(range, resources_.buffers),
+      [self = shared_from_this(), range, lane](const Completion& completion) {
+        Deferred later;
+        {
+          std::lock_guard lock(self->mutex_);
+          if (self->CompletedLocked(Stage::kKernel, lane, range, completion, &later))
+            self->RangeDoneLocked(range, &later);
+        }
+        RunAll(&later);
+        self->ReportDeviceFailure(completion);
+      });
+}
+
+void Job::RangeDoneLocked(int64_t range, Deferred* later) {
+  context_->count(0, 0, 0, 1);
+  --ranges_left_;
+  if (!range_done_.empty()) {
+    range_done_[range] = true;
+    while (done_prefix_ < operation_->range_count() && range_done_[done_prefix_]) ++done_prefix_;
+    if (done_prefix_ > 0) ResultReadyLocked(operation_->range_bytes(done_prefix_ - 1).end, later);
+  } else if (ranges_left_ == 0) {
+    FinishLocked(later);
+  }
+}
+
+void Job::FinishLocked(Deferred* later) {
+  const auto work = operation_->finish_work(resources_.buffers);
+  if (!work) return ResultReadyLocked(operation_->result().bytes(), later);
+  const int lane = NextLane();
+  context_->lanes[lane]->Launch(*work, [self = shared_from_this(), lane](const Completion& completion) {
+    Deferred after;
+    {
+      std::lock_guard lock(self->mutex_);
+      if (self->CompletedLocked(Stage::kKernel, lane, self->operation_->range_count(), completion, &after))
+        self->ResultReadyLocked(self->operation_->result().bytes(), &after);
+    }
+    RunAll(&after);
+    self->ReportDeviceFailure(completion);
+  });
+}
+
+// --- life -----------------------------------------------------------------------------------------
+
+void Job::FailLocked(const Status& status, Deferred* later) {
+  if (!status_.ok() || next_offset_ == operation_->result().bytes()) return;
+  status_ = status;
+  for (auto& waiter : block_waiters_) later->push_back(std::move(waiter));
+  block_waiters_.clear();
+  if (on_output_)
+    later->push_back(
+        [on_output = std::exchange(on_output_, nullptr), status] { on_output(tilewire::Fail(status)); });
+}
+
+void Job::Fail(const Status& status) {
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    FailLocked(status, &later);
+  }
+  RunAll(&later);
+}
+
+Status Job::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+bool Job::launched() const {
+  std::lock_guard lock(mutex_);
+  return launched_;
+}
+
+void Job::AddSpan(const Span& span) {
+  std::lock_guard lock(mutex_);
+  spans_.Add(span);
+}
+
+Timing Job::timing(uint32_t streams) const {
+  Timing timing;
+  std::lock_guard lock(mutex_);
+  spans_.Fill(Clock::now(), &timing);
+  timing.bytes_in = bytes_arrived_;
+  timing.bytes_out = next_offset_;
+  timing.blocks = blocks_arrived_;
+  timing.ranges = operation_->range_count() - ranges_left_;
+  timing.lanes = static_cast<uint32_t>(__builtin_popcountll(lanes_used_));
+  timing.streams = streams;
+  timing.device = context_->device_id;
+  return timing;
+}
+
+}  // namespace tilewire::engine

@@ -1,0 +1,184 @@
+// One operation from admission to reply.
+//
+//   Intake (one a stream) ──blocks──> Job ──CopyIn──> lanes ──completions──> ranges whose bytes are all there
+//   ──Launch──> lanes ──completions──> result bytes that are ready ──CopyOut──> output blocks ──pieces──>
+//   whoever asks for output
+//
+// A full block is copied and freed without waiting for any other block, operand or output. Ranges, never
+// blocks, are computed on, so the result does not depend on how bytes arrive.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/engine/admission.h"
+#include "server/engine/device.h"
+#include "server/engine/operation.h"
+#include "server/engine/span_log.h"
+#include "server/engine/timer.h"
+
+namespace tilewire::engine {
+
+/// A run of result bytes on the host. Valid until the last copy of `hold` is gone; dropping it may free a
+/// buffer and enqueue device work, so drop it on a thread that may do that (Engine::DropSoon).
+struct OutputPiece {
+  int64_t offset = 0;
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+  std::shared_ptr<const void> hold;
+};
+/// The next piece; nothing after the last; or why the job failed.
+using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
+
+/// How a job is to be run.
+struct JobOptions {
+  std::string identity = "anonymous";  ///< who owns it
+  bool trace = false;                  ///< keep every span
+  TimePoint arrived = Clock::now();    ///< origin of its spans
+  TimePoint deadline = TimePoint::max();
+};
+
+/// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
+/// more.
+struct JobResources {
+  Ticket ticket;  // first, so that it is given back last
+  std::vector<Memory> arrays;
+  Buffers buffers;
+  std::vector<Memory> input_blocks, output_blocks;
+};
+
+/// What all jobs of an engine share. Outlives every job.
+struct JobContext {
+  std::vector<Lane*> lanes;  ///< the job uses these in turn
+  int64_t block_bytes = 0;
+  bool host_memory = false;
+  bool overlap = true;
+  std::string device_id;
+  std::function<Status()> device_health;
+  std::function<void()> on_device_failure;
+  std::function<void(int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges)> count;
+};
+
+/// Thread-safe. Lives as long as a shared_ptr to it, a piece of its output, or a submission of it on a lane.
+class Job : public std::enable_shared_from_this<Job> {
+ public:
+  Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
+      const JobContext* context, JobResources resources);
+
+  ~Job() {
+    if (timer_) timer_->Cancel(deadline_timer_);
+  }
+  /// A timer to cancel when the job is gone.
+  void SetDeadlineTimer(Timer::Id id, Timer* timer) {
+    deadline_timer_ = id;
+    timer_ = timer;
+  }
+
+  const std::string& id() const { return id_; }
+  const std::string& identity() const { return identity_; }
+  const Operation& operation() const { return *operation_; }
+  int64_t block_bytes() const { return context_->block_bytes; }
+
+  // --- input; used by Intake -------------------------------------------------------------------
+  /// Where a block's bytes go: a staging block, or the operand itself where device memory is host memory.
+  struct Block {
+    std::byte* data = nullptr;
+    int staging = -1;  ///< index of the staging block; −1: none
+  };
+  /// Registers that block `index` of `operand` begins to arrive. INVALID_ARGUMENT `RUN_RULE` when it did
+  /// before.
+  Status ClaimBlock(uint32_t operand, int64_t index);
+  /// A place for a claimed block, or nothing while every staging block is in use.
+  std::optional<Block> TakeBlock(uint32_t operand, int64_t index);
+  /// The block holds all its bytes: copies it to its place and frees it.
+  void CommitBlock(uint32_t operand, int64_t index, Block block);
+  /// Gives an unfinished block back unused.
+  void ReturnBlock(Block block);
+  /// Calls `function` once TakeBlock may succeed or the job has failed; maybe at once.
+  void WhenBlockFree(std::function<void()> function);
+  /// No more bytes will come. Fails the job with INVALID_ARGUMENT `BYTES_MISSING` when some are missing.
+  void InputEnded();
+
+  // --- output ----------------------------------------------------------------------------------
+  /// Asks for the next run of result bytes, ascending; one request at a time.
+  void NextOutput(OnOutput on_output);
+
+  // --- life --------------------------------------------------------------------------------------
+  /// Ends the job: nothing more is launched, waiters are told. The first reason stays. No-op after the last
+  /// output.
+  void Fail(const Status& status);
+  /// Why it failed, or OK.
+  Status status() const;
+  /// Whether work was given to the device.
+  bool launched() const;
+  /// Records a span that the caller observed (queue, receive, stage, send).
+  void AddSpan(const Span& span);
+  /// Stage times so far and counts; `streams` as the caller knows it.
+  Timing timing(uint32_t streams) const;
+
+ private:
+  using Deferred = std::vector<std::function<void()>>;
+
+  int64_t operand_bytes() const { return operation_->operands()[0].bytes(); }
+  int64_t BlockLength(int64_t total, int64_t index) const {
+    return std::min(context_->block_bytes, total - index * context_->block_bytes);
+  }
+  void CountMissing();
+  int NextLane() { return static_cast<int>(next_lane_++ % (context_->overlap ? context_->lanes.size() : 1)); }
+  // Suffix Locked: mutex_ is held. What must run without it is appended to `later`.
+  void BlockArrivedLocked(int64_t index);
+  void LaunchRangeLocked(int64_t range);
+  void RangeDoneLocked(int64_t range, Deferred* later);
+  void FinishLocked(Deferred* later);
+  void ResultReadyLocked(int64_t bytes, Deferred* later);
+  void PumpOutputLocked(Deferred* later);
+  void StartCopyOutLocked(int64_t index, int buffer);
+  void ReturnOutput(int buffer);
+  void DeliverLocked(Deferred* later);
+  void FailLocked(const Status& status, Deferred* later);
+  /// Records the span; on failure fails the job. True when the job goes on.
+  bool CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion, Deferred* later);
+  void ReportDeviceFailure(const Completion& completion);
+  static void RunAll(Deferred* later);
+
+  const std::string id_, identity_;
+  const std::unique_ptr<Operation> operation_;
+  const JobContext* const context_;
+  JobResources resources_;
+  Timer* timer_ = nullptr;
+  Timer::Id deadline_timer_ = 0;
+
+  mutable std::mutex mutex_;
+  SpanLog spans_;
+  Status status_;
+  uint32_t next_lane_ = 0;
+  uint64_t lanes_used_ = 0;  ///< bit set
+  // Input.
+  std::vector<std::vector<bool>> claimed_;  ///< [operand][block]
+  std::vector<int> free_blocks_;
+  std::vector<std::function<void()>> block_waiters_;
+  int64_t blocks_left_ = 0;  ///< not yet on the device, over all operands
+  uint64_t blocks_arrived_ = 0, bytes_arrived_ = 0;
+  // Compute.
+  std::vector<uint32_t> missing_;  ///< [range]: blocks it waits for, over all operands
+  int64_t ranges_left_ = 0;
+  bool launched_ = false;
+  // Output.
+  std::vector<bool> range_done_;  ///< kept only where output may leave early
+  int64_t done_prefix_ = 0;       ///< ranges done without a gap
+  int64_t ready_bytes_ = 0;       ///< result bytes on the device, a prefix
+  int64_t next_copy_ = 0;         ///< output block to copy out next
+  int64_t next_offset_ = 0;       ///< result byte to deliver next
+  std::vector<int> free_outputs_;
+  std::map<int64_t, int> copied_;  ///< output block index → buffer, waiting for its turn
+  OnOutput on_output_;
+};
+
+}  // namespace tilewire::engine

@@ -1,0 +1,101 @@
+// The output half of a job: result bytes leave in blocks, ascending, as they become ready.
+#include <algorithm>
+#include <utility>
+
+#include "server/engine/job.h"
+
+namespace tilewire::engine {
+
+void Job::ResultReadyLocked(int64_t bytes, Deferred* later) {
+  ready_bytes_ = std::max(ready_bytes_, bytes);
+  PumpOutputLocked(later);
+}
+
+void Job::NextOutput(OnOutput on_output) {
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.ok()) {
+      later.push_back(
+          [on_output = std::move(on_output), status = status_] { on_output(tilewire::Fail(status)); });
+    } else if (next_offset_ == operation_->result().bytes()) {
+      later.push_back([on_output = std::move(on_output)] { on_output(std::optional<OutputPiece>()); });
+    } else {
+      on_output_ = std::move(on_output);
+      PumpOutputLocked(&later);
+    }
+  }
+  RunAll(&later);
+}
+
+void Job::PumpOutputLocked(Deferred* later) {
+  if (!status_.ok()) return;
+  if (!context_->host_memory) {
+    const int64_t total = operation_->result().bytes();
+    while (!free_outputs_.empty() && next_copy_ * block_bytes() < total &&
+           next_copy_ * block_bytes() + BlockLength(total, next_copy_) <= ready_bytes_) {
+      const int buffer = free_outputs_.back();
+      free_outputs_.pop_back();
+      StartCopyOutLocked(next_copy_++, buffer);
+    }
+  }
+  DeliverLocked(later);
+}
+
+void Job::StartCopyOutLocked(int64_t index, int buffer) {
+  const int64_t bytes = BlockLength(operation_->result().bytes(), index);
+  const int lane = NextLane();
+  lanes_used_ |= uint64_t{1} << lane;
+  context_->lanes[lane]->CopyOut(
+      resources_.output_blocks[buffer].data(), resources_.buffers.result + index * block_bytes(), bytes,
+      [self = shared_from_this(), index, buffer, lane, bytes](const Completion& completion) {
+        Deferred later;
+        {
+          std::lock_guard lock(self->mutex_);
+          if (self->CompletedLocked(Stage::kD2H, lane, index, completion, &later)) {
+            self->copied_.emplace(index, buffer);
+            self->DeliverLocked(&later);
+          }
+        }
+        self->context_->count(0, 0, bytes, 0);
+        RunAll(&later);
+        self->ReportDeviceFailure(completion);
+      });
+}
+
+void Job::DeliverLocked(Deferred* later) {
+  if (!on_output_ || next_offset_ >= ready_bytes_) return;
+  OutputPiece piece{.offset = next_offset_};
+  if (context_->host_memory) {
+    // Straight from the result, cut at block ends so that sending starts before everything is ready.
+    const int64_t block_end = (next_offset_ / block_bytes() + 1) * block_bytes();
+    piece.bytes = std::min(ready_bytes_, block_end) - next_offset_;
+    piece.data = resources_.buffers.result + next_offset_;
+    piece.hold = shared_from_this();
+  } else {
+    const int64_t index = next_offset_ / block_bytes();
+    const auto copied = copied_.find(index);
+    if (copied == copied_.end()) return;
+    const int buffer = copied->second;
+    copied_.erase(copied);
+    piece.bytes = BlockLength(operation_->result().bytes(), index);
+    piece.data = resources_.output_blocks[buffer].data();
+    piece.hold = std::shared_ptr<const void>(
+        piece.data, [self = shared_from_this(), buffer](const void*) { self->ReturnOutput(buffer); });
+  }
+  next_offset_ += static_cast<int64_t>(piece.bytes);
+  later->push_back(
+      [on_output = std::exchange(on_output_, nullptr), piece = std::move(piece)] { on_output(piece); });
+}
+
+void Job::ReturnOutput(int buffer) {
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    free_outputs_.push_back(buffer);
+    PumpOutputLocked(&later);
+  }
+  RunAll(&later);
+}
+
+}  // namespace tilewire::engine

@@ -1,0 +1,71 @@
+#include "server/engine/operation.h"
+
+#include <utility>
+
+namespace tilewire::engine {
+namespace {
+
+class RmseOperation : public Operation {
+ public:
+  explicit RmseOperation(rmse::Plan plan)
+      : plan_(std::move(plan)), operands_{plan_.operand(), plan_.operand()} {}
+
+  std::string_view name() const override { return "rmse"; }
+  std::string_view numeric_version() const override { return rmse::kNumericVersion; }
+  std::span<const ArraySpec> operands() const override { return operands_; }
+  const ArraySpec& result() const override { return plan_.result(); }
+  int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  int64_t range_count() const override { return plan_.range_count(); }
+  ByteInterval range_bytes(int64_t index) const override {
+    const rmse::Range range = plan_.range(index);
+    return {range.byte_begin, range.byte_end};
+  }
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    return RmseRange{&plan_, plan_.range(index), buffers.operands[0], buffers.operands[1], TileSums(buffers)};
+  }
+  std::optional<Work> finish_work(const Buffers& buffers) const override {
+    return RmseFinish{&plan_, TileSums(buffers), reinterpret_cast<double*>(buffers.result)};
+  }
+  bool ranges_fill_result() const override { return false; }
+
+ private:
+  static double* TileSums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
+  rmse::Plan plan_;
+  ArraySpec operands_[2];
+};
+
+class TransposeOperation : public Operation {
+ public:
+  explicit TransposeOperation(transpose::Plan plan) : plan_(std::move(plan)) {}
+
+  std::string_view name() const override { return "transpose"; }
+  std::string_view numeric_version() const override { return transpose::kNumericVersion; }
+  std::span<const ArraySpec> operands() const override { return {&plan_.input(), 1}; }
+  const ArraySpec& result() const override { return plan_.result(); }
+  int64_t scratch_bytes() const override { return 0; }
+  int64_t range_count() const override { return plan_.range_count(); }
+  ByteInterval range_bytes(int64_t index) const override {
+    const transpose::Range range = plan_.range(index);
+    return {range.byte_begin, range.byte_end};
+  }
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    return TransposeRange{&plan_, plan_.range(index), buffers.operands[0], buffers.result};
+  }
+  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
+  bool ranges_fill_result() const override { return plan_.keeps_leading_axis(); }
+
+ private:
+  transpose::Plan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> MakeRmse(rmse::Plan plan) {
+  return std::make_unique<RmseOperation>(std::move(plan));
+}
+
+std::unique_ptr<Operation> MakeTranspose(transpose::Plan plan) {
+  return std::make_unique<TransposeOperation>(std::move(plan));
+}
+
+}  // namespace tilewire::engine

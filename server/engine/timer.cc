@@ -1,0 +1,60 @@
+#include "server/engine/timer.h"
+
+namespace tilewire::engine {
+
+Timer::Timer() : thread_([this] { Run(); }) {}
+
+Timer::~Timer() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+Timer::Id Timer::At(TimePoint when, std::function<void()> function) {
+  std::lock_guard lock(mutex_);
+  const Id id = ++last_id_;
+  const bool first = due_.empty() || when < due_.begin()->first.first;
+  due_.emplace(std::pair(when, id), std::move(function));
+  times_.emplace(id, when);
+  if (first) wake_.notify_one();
+  return id;
+}
+
+void Timer::Cancel(Id id) {
+  std::function<void()> dropped;  // destroyed after the lock is gone: it may own things that call back
+  std::lock_guard lock(mutex_);
+  const auto it = times_.find(id);
+  if (it == times_.end()) return;
+  const auto due = due_.find({it->second, id});
+  dropped = std::move(due->second);
+  due_.erase(due);
+  times_.erase(it);
+}
+
+void Timer::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (due_.empty()) {
+      wake_.wait(lock);
+      continue;
+    }
+    const auto first = due_.begin();
+    const TimePoint when = first->first.first;
+    if (when > Clock::now()) {
+      wake_.wait_until(lock, when);
+      continue;
+    }
+    auto function = std::move(first->second);
+    times_.erase(first->first.second);
+    due_.erase(first);
+    lock.unlock();
+    function();
+    function = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace tilewire::engine

@@ -1,0 +1,44 @@
+// Calls functions at points in time, on one thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "server/base/timing.h"
+
+namespace tilewire::engine {
+
+/// Thread-safe. Functions must be short; they run without a lock held, one at a time, never inside At().
+class Timer {
+ public:
+  using Id = uint64_t;  ///< 0 is no timer
+
+  Timer();
+  /// Drops what has not run yet and waits for what runs.
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  Id At(TimePoint when, std::function<void()> function);
+  /// Soon, in order: for work that must leave the calling thread.
+  Id Post(std::function<void()> function) { return At(TimePoint::min(), std::move(function)); }
+  /// The function will not start any more, but may be running. No-op for 0 and for what has run.
+  void Cancel(Id id);
+
+ private:
+  void Run();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::map<std::pair<TimePoint, Id>, std::function<void()>> due_;
+  std::map<Id, TimePoint> times_;
+  Id last_id_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tilewire::engine
