@@ -1,0 +1,174 @@
+#include "server/engine/cuda_lane.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "kernels/rmse/rmse_cuda.h"
+#include "kernels/transpose/transpose_cuda.h"
+
+namespace tilewire::engine {
+namespace {
+
+/// Waking a sleeping thread takes some 10 to 50 µs: what ends sooner is waited for without sleeping, what
+/// takes longer must not burn a core.
+constexpr auto kSpin = std::chrono::microseconds(50);
+
+cudaError_t Enqueue(const RmseRange& work, cudaStream_t stream) {
+  return rmse::CudaRange(*work.plan, work.range, work.a, work.b, work.tile_sums, stream);
+}
+cudaError_t Enqueue(const RmseFinish& work, cudaStream_t stream) {
+  return rmse::CudaFinish(*work.plan, work.tile_sums, work.result, stream);
+}
+cudaError_t Enqueue(const TransposeRange& work, cudaStream_t stream) {
+  return transpose::CudaRange(*work.plan, work.range, work.in, work.out, stream);
+}
+
+cudaError_t Wait(cudaEvent_t event) {
+  const TimePoint until = Clock::now() + kSpin;
+  do {
+    const cudaError_t error = cudaEventQuery(event);
+    if (error != cudaErrorNotReady) return error;
+  } while (Clock::now() < until);
+  return cudaEventSynchronize(event);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, LanePriority priority, CudaHealth* health) {
+  TILEWIRE_RETURN_IF_ERROR(health->status());
+  TILEWIRE_RETURN_IF_ERROR(health->Note(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal))));
+  int lowest = 0, highest = 0;
+  TILEWIRE_RETURN_IF_ERROR(
+      health->Note(TILEWIRE_CUDA_STATUS(cudaDeviceGetStreamPriorityRange(&lowest, &highest))));
+  cudaStream_t stream = nullptr;
+  const int number = priority == LanePriority::kSmall ? highest : lowest;
+  TILEWIRE_RETURN_IF_ERROR(health->Note(
+      TILEWIRE_CUDA_STATUS(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, number))));
+  return std::unique_ptr<Lane>(new CudaLane(ordinal, stream, health));
+}
+
+CudaLane::CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health)
+    : ordinal_(ordinal), stream_(stream), health_(health), thread_([this] { Serve(); }) {
+  pthread_setname_np(thread_.native_handle(), "tw-cuda-lane");
+}
+
+CudaLane::~CudaLane() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+  IgnoreCudaError(cudaSetDevice(ordinal_));
+  for (cudaEvent_t event : free_events_) IgnoreCudaError(cudaEventDestroy(event));
+  IgnoreCudaError(cudaStreamDestroy(stream_));
+}
+
+void CudaLane::CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) {
+  Submit([=](cudaStream_t s) { return cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, s); },
+         std::move(done));
+}
+
+void CudaLane::CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) {
+  Submit([=](cudaStream_t s) { return cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s); },
+         std::move(done));
+}
+
+void CudaLane::Launch(const Work& work, OnComplete done) {
+  Submit([&](cudaStream_t s) { return std::visit([s](const auto& kind) { return Enqueue(kind, s); }, work); },
+         std::move(done));
+}
+
+template <typename EnqueueOn>
+void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done) {
+  Submission submission;
+  submission.done = std::move(done);
+  submission.submitted = Clock::now();
+  {
+    std::lock_guard lock(mutex_);
+    submission.status = health_->status();
+    if (submission.status.ok()) submission.status = health_->Note(EnqueueLocked(enqueue, submission));
+    queue_.push_back(std::move(submission));
+  }
+  wake_.notify_one();
+}
+
+template <typename EnqueueOn>
+Status CudaLane::EnqueueLocked(const EnqueueOn& enqueue, Submission& submission) {
+  TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_)));
+  TILEWIRE_ASSIGN_OR_RETURN(submission.start, TakeEventLocked());
+  TILEWIRE_ASSIGN_OR_RETURN(cudaEvent_t stop, TakeEventLocked());
+  // Part of the work may be on the stream even where enqueueing the rest failed: it is waited for all the
+  // same.
+  Status status = TILEWIRE_CUDA_STATUS(cudaEventRecord(submission.start, stream_));
+  if (status.ok()) {
+    submission.enqueued = true;
+    status = ToStatus(enqueue(stream_), "submission to a stream", __FILE__, __LINE__);
+  }
+  const Status recorded = TILEWIRE_CUDA_STATUS(cudaEventRecord(stop, stream_));
+  if (recorded.ok()) {
+    submission.stop = stop;
+  } else {
+    free_events_.push_back(stop);
+  }
+  return status.ok() ? recorded : status;
+}
+
+Result<cudaEvent_t> CudaLane::TakeEventLocked() {
+  cudaEvent_t event = nullptr;
+  if (free_events_.empty()) {
+    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventCreateWithFlags(&event, cudaEventBlockingSync)));
+  } else {
+    event = free_events_.back();
+    free_events_.pop_back();
+  }
+  return event;
+}
+
+void CudaLane::Serve() {
+  IgnoreCudaError(cudaSetDevice(ordinal_));
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Submission submission = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    const Completion completion = Finish(submission);
+    submission.done(completion);
+    submission.done = nullptr;  // what the callback holds goes now, not when the next submission comes
+    lock.lock();
+    for (cudaEvent_t event : {submission.start, submission.stop}) {
+      if (event) free_events_.push_back(event);
+    }
+  }
+}
+
+Completion CudaLane::Finish(const Submission& submission) {
+  Completion completion;
+  completion.status = submission.status;
+  if (submission.stop || submission.enqueued) {
+    const cudaError_t error = submission.stop ? Wait(submission.stop) : cudaStreamSynchronize(stream_);
+    const Status waited = health_->Note(ToStatus(error, "execution on a stream", __FILE__, __LINE__));
+    if (completion.status.ok()) completion.status = waited;
+  }
+  completion.end = Clock::now();
+  completion.begin = submission.submitted;
+  float ms = 0;
+  if (completion.status.ok()) {
+    const cudaError_t error = cudaEventElapsedTime(&ms, submission.start, submission.stop);
+    IgnoreCudaError(error);  // a missing duration fails no job
+    // The start event cannot be older than the submission, whatever the two clocks say.
+    if (error == cudaSuccess) {
+      const auto duration =
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<float, std::milli>(ms));
+      completion.begin = std::max(submission.submitted, completion.end - duration);
+    }
+  }
+  return completion;
+}
+
+}  // namespace tilewire::engine

@@ -1,0 +1,64 @@
+// One CUDA stream as a lane. Included by the CUDA files of the engine only.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "server/engine/cuda_error.h"
+#include "server/engine/device.h"
+
+namespace tilewire::engine {
+
+/// Everything submitted is enqueued on the stream at once, between two events; one thread a lane waits for
+/// the events in order (it spins briefly, then sleeps) and calls back. Thread-safe.
+class CudaLane final : public Lane {
+ public:
+  /// `health` is the device's and outlives the lane. Fails as the device does.
+  static Result<std::unique_ptr<Lane>> Make(int ordinal, LanePriority priority, CudaHealth* health);
+  /// Callbacks that run meanwhile may submit more; that too is done before it returns.
+  ~CudaLane() override;
+
+  void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override;
+  void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override;
+  void Launch(const Work& work, OnComplete done) override;
+
+ private:
+  struct Submission {
+    Status status;  ///< of submitting it
+    /// Null: never got that far. `enqueued` without `stop`: only the whole stream can be waited for.
+    cudaEvent_t start = nullptr, stop = nullptr;
+    bool enqueued = false;
+    TimePoint submitted;
+    OnComplete done;
+  };
+
+  CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health);
+  /// Puts `enqueue(stream)` between two events. Never calls back itself.
+  template <typename Enqueue>
+  void Submit(const Enqueue& enqueue, OnComplete done);
+  /// The CUDA part of Submit; under the lock, so that the queue has the stream's order.
+  template <typename Enqueue>
+  Status EnqueueLocked(const Enqueue& enqueue, Submission& submission);
+  Result<cudaEvent_t> TakeEventLocked();
+  void Serve();
+  /// Waits until the submission is done on the device, and says how it ended.
+  Completion Finish(const Submission& submission);
+
+  const int ordinal_;
+  const cudaStream_t stream_;
+  CudaHealth* const health_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Submission> queue_;
+  std::vector<cudaEvent_t> free_events_;
+  bool stop_ = false;
+  std::thread thread_;  ///< last: it uses all the others
+};
+
+}  // namespace tilewire::engine

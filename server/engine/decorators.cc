@@ -1,0 +1,250 @@
+#include "server/engine/decorators.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace tilewire::engine {
+namespace {
+
+/// Passes everything on.
+class ForwardingDevice : public Device {
+ public:
+  explicit ForwardingDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  const DeviceFacts& facts() const override { return device_->facts(); }
+  int64_t FreeBytes() const override { return device_->FreeBytes(); }
+  void SetDeviceBudget(int64_t bytes) override { device_->SetDeviceBudget(bytes); }
+  int64_t cached_bytes() const override { return device_->cached_bytes(); }
+  Result<Memory> AllocateDevice(size_t bytes) override { return device_->AllocateDevice(bytes); }
+  Result<Memory> AllocatePinned(size_t bytes) override { return device_->AllocatePinned(bytes); }
+  Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
+    return device_->MakeLane(priority);
+  }
+  Status health() const override { return device_->health(); }
+
+ protected:
+  const std::unique_ptr<Device> device_;
+};
+
+// --- slow --------------------------------------------------------------------------------------
+
+/// A thread that sleeps, submits to the real lane, waits for it and calls back: one submission at a time.
+class SlowLane final : public Lane {
+ public:
+  SlowLane(std::unique_ptr<Lane> lane, const SlowOptions& options, uint64_t number)
+      : lane_(std::move(lane)),
+        options_(options),
+        random_(options.seed * 0x9e3779b97f4a7c15 + number),
+        thread_([this] { Serve(); }) {}
+  ~SlowLane() override {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+  void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
+    Submit(options_.copy_in, std::move(done),
+           [=, this](OnComplete inner) { lane_->CopyIn(device, host, bytes, std::move(inner)); });
+  }
+  void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
+    Submit(options_.copy_out, std::move(done),
+           [=, this](OnComplete inner) { lane_->CopyOut(host, device, bytes, std::move(inner)); });
+  }
+  void Launch(const Work& work, OnComplete done) override {
+    Submit(options_.launch, std::move(done),
+           [=, this](OnComplete inner) { lane_->Launch(work, std::move(inner)); });
+  }
+
+ private:
+  struct Submission {
+    std::chrono::microseconds delay{0};
+    OnComplete done;
+    std::function<void(OnComplete)> submit;
+  };
+
+  void Submit(std::chrono::microseconds delay, OnComplete done, std::function<void(OnComplete)> submit) {
+    {
+      std::lock_guard lock(mutex_);
+      if (options_.jitter.count() > 0) {
+        std::uniform_int_distribution<int64_t> jitter(0, options_.jitter.count());
+        delay += std::chrono::microseconds(jitter(random_));
+      }
+      queue_.push_back({delay, std::move(done), std::move(submit)});
+    }
+    wake_.notify_all();
+  }
+
+  void Serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      Submission submission = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      const TimePoint begin = Clock::now();
+      std::this_thread::sleep_for(submission.delay);
+      Completion completion = Run(submission);
+      completion.begin = begin;  // the delay is part of the execution
+      submission.done(completion);
+      submission = {};
+      lock.lock();
+    }
+  }
+
+  Completion Run(const Submission& submission) {
+    std::optional<Completion> result;
+    submission.submit([this, &result](const Completion& completion) {
+      // Notified under the lock: `result` is gone as soon as the waiting thread sees it.
+      std::lock_guard lock(mutex_);
+      result = completion;
+      wake_.notify_all();
+    });
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return result.has_value(); });
+    return *std::move(result);
+  }
+
+  const std::unique_ptr<Lane> lane_;
+  const SlowOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Submission> queue_;
+  std::mt19937_64 random_;
+  bool stop_ = false;
+  std::thread thread_;  ///< last: it uses all the others
+};
+
+class SlowDevice final : public ForwardingDevice {
+ public:
+  SlowDevice(std::unique_ptr<Device> device, const SlowOptions& options)
+      : ForwardingDevice(std::move(device)), options_(options) {}
+  Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
+    TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
+    return std::make_unique<SlowLane>(std::move(lane), options_, lanes_.fetch_add(1));
+  }
+
+ private:
+  const SlowOptions options_;
+  std::atomic<uint64_t> lanes_{0};
+};
+
+// --- faulty ------------------------------------------------------------------------------------
+
+class FaultyLane final : public Lane {
+ public:
+  FaultyLane(std::unique_ptr<Lane> lane, std::shared_ptr<Faults> faults)
+      : faults_(std::move(faults)), lane_(std::move(lane)) {}
+
+  void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
+    if (auto fault = faults_->Count(Submitted::kCopyIn)) return Fail(*fault, device, host, std::move(done));
+    lane_->CopyIn(device, host, bytes, Watched(std::move(done)));
+  }
+  void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
+    if (auto fault = faults_->Count(Submitted::kCopyOut)) return Fail(*fault, host, device, std::move(done));
+    lane_->CopyOut(host, device, bytes, Watched(std::move(done)));
+  }
+  void Launch(const Work& work, OnComplete done) override {
+    if (auto fault = faults_->Count(Submitted::kLaunch)) {
+      return Fail(*fault, nullptr, nullptr, std::move(done));
+    }
+    lane_->Launch(work, Watched(std::move(done)));
+  }
+
+ private:
+  /// A copy of nothing keeps the failed submission's place in the lane's order.
+  void Fail(const Faults::Fault& fault, std::byte* to, const std::byte* from, OnComplete done) {
+    lane_->CopyIn(to, from, 0, [faults = faults_, fault, done = std::move(done)](Completion completion) {
+      const Status health = faults->health();
+      completion.status = health.ok() ? fault.status : health;
+      if (fault.device_fails) faults->FailDevice(fault.status);
+      done(completion);
+    });
+  }
+  OnComplete Watched(OnComplete done) {
+    return [faults = faults_, done = std::move(done)](Completion completion) {
+      if (Status health = faults->health(); !health.ok()) completion.status = health;
+      done(completion);
+    };
+  }
+
+  const std::shared_ptr<Faults> faults_;
+  const std::unique_ptr<Lane> lane_;
+};
+
+class FaultyDevice final : public ForwardingDevice {
+ public:
+  FaultyDevice(std::unique_ptr<Device> device, std::shared_ptr<Faults> faults)
+      : ForwardingDevice(std::move(device)), faults_(std::move(faults)) {}
+  Result<Memory> AllocateDevice(size_t bytes) override {
+    TILEWIRE_RETURN_IF_ERROR(faults_->health());
+    return device_->AllocateDevice(bytes);
+  }
+  Result<Memory> AllocatePinned(size_t bytes) override {
+    TILEWIRE_RETURN_IF_ERROR(faults_->health());
+    return device_->AllocatePinned(bytes);
+  }
+  Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
+    TILEWIRE_RETURN_IF_ERROR(faults_->health());
+    TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
+    return std::make_unique<FaultyLane>(std::move(lane), faults_);
+  }
+  Status health() const override {
+    const Status own = faults_->health();
+    return own.ok() ? device_->health() : own;
+  }
+
+ private:
+  const std::shared_ptr<Faults> faults_;
+};
+
+// --- out of memory -----------------------------------------------------------------------------
+
+class OutOfMemoryDevice final : public ForwardingDevice {
+ public:
+  OutOfMemoryDevice(std::unique_ptr<Device> device, std::shared_ptr<Shortage> shortage)
+      : ForwardingDevice(std::move(device)), shortage_(std::move(shortage)) {}
+  Result<Memory> AllocateDevice(size_t bytes) override {
+    TILEWIRE_RETURN_IF_ERROR(shortage_->TakeDevice(static_cast<int64_t>(bytes)));
+    Result<Memory> memory = device_->AllocateDevice(bytes);
+    if (!memory) {
+      shortage_->GiveDevice(static_cast<int64_t>(bytes));
+      return memory;
+    }
+    auto inner = std::make_shared<Memory>(*std::move(memory));
+    return Memory(inner->data(), bytes, [inner, shortage = shortage_](std::byte*, size_t released) {
+      inner->Reset();
+      shortage->GiveDevice(static_cast<int64_t>(released));
+    });
+  }
+  Result<Memory> AllocatePinned(size_t bytes) override {
+    TILEWIRE_RETURN_IF_ERROR(shortage_->TakePinned());
+    return device_->AllocatePinned(bytes);
+  }
+
+ private:
+  const std::shared_ptr<Shortage> shortage_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, const SlowOptions& options) {
+  return std::make_unique<SlowDevice>(std::move(device), options);
+}
+
+std::unique_ptr<Device> MakeFaulty(std::unique_ptr<Device> device, std::shared_ptr<Faults> faults) {
+  return std::make_unique<FaultyDevice>(std::move(device), std::move(faults));
+}
+
+std::unique_ptr<Device> MakeOutOfMemory(std::unique_ptr<Device> device, std::shared_ptr<Shortage> shortage) {
+  return std::make_unique<OutOfMemoryDevice>(std::move(device), std::move(shortage));
+}
+
+}  // namespace tilewire::engine

@@ -1,0 +1,33 @@
+// Devices that misbehave on purpose: slow, faulty, out of memory. They wrap a real one, stack on each other,
+// keep the seam's promises (order within a lane, each callback exactly once and never inside the submitting
+// call), and repeat themselves exactly for a seed. For tests, and for seeing how a server behaves on a bad
+// day.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "server/engine/device.h"
+#include "server/engine/faults.h"
+
+namespace tilewire::engine {
+
+struct SlowOptions {
+  std::chrono::microseconds copy_in{0}, copy_out{0}, launch{0};
+  /// On top, uniform in [0, jitter]; the k-th submission to the n-th lane always gets the same.
+  std::chrono::microseconds jitter{0};
+  uint64_t seed = 1;
+};
+
+/// Every submission starts only after its delay, as late as it may: data that the caller changes or frees too
+/// early shows as a wrong result. Lanes delay independently of each other.
+std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, const SlowOptions& options);
+
+/// `faults` says which submissions fail, and whether the device is gone with it.
+std::unique_ptr<Device> MakeFaulty(std::unique_ptr<Device> device, std::shared_ptr<Faults> faults);
+
+/// `shortage` says which allocations are BUSY.
+std::unique_ptr<Device> MakeOutOfMemory(std::unique_ptr<Device> device, std::shared_ptr<Shortage> shortage);
+
+}  // namespace tilewire::engine
