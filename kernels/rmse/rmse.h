@@ -57,6 +57,8 @@ class Plan {
   /// Ranges are ordered by byte_begin and cover every tile of every segment exactly once.
   int64_t range_count() const { return range_count_; }
   Range range(int64_t index) const;
+  /// Everything as one range: for operands that are on the device already.
+  Range whole() const;
 
  private:
   ArraySpec operand_, result_;
@@ -67,8 +69,10 @@ class Plan {
   int64_t tiles_per_range_ = 1;     ///< when a segment is cut over several ranges
 };
 
-/// Writes the tile sums of items [item_begin, item_end) of `range`, numbered segment-major. `a` and `b` point to
-/// the whole operands (only bytes of the range are read). Pure and re-entrant: callers may split items over threads.
+/// Writes the tile sums of items [item_begin, item_end) of `range`; an item is one tile of one segment. They are
+/// numbered in the order that memory likes: segment-major, or tile-major where the innermost canonical axis is a
+/// batch axis (columns). `a` and `b` point to the whole operands, aligned to the element size (only bytes of the range
+/// are read). Pure and re-entrant: callers may split items over threads as they like.
 void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t item_end, const void* a,
                const void* b, double* tile_sums);
 

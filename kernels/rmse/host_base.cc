@@ -1,0 +1,3 @@
+// The tile code for the compiler's default target; its compile options stand in sources.cmake.
+#define TILEWIRE_RMSE_ENTRY HostTilesBase
+#include "kernels/rmse/host_tiles.inc"
