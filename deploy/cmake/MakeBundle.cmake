@@ -65,8 +65,13 @@ function(strip_all)
   endforeach()
 endfunction()
 
-# Every library must resolve inside the bundle or be glibc's or the driver's.
+# The run path must be the relative one alone, and every library must resolve inside the bundle or be glibc's or the
+# driver's.
 function(check_resolution program)
+  execute_process(COMMAND ${OBJDUMP} -p ${program} OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT out MATCHES "\n *RPATH +\\$ORIGIN/\\.\\./lib\n")
+    message(FATAL_ERROR "bundle: the run path of ${program} is not $ORIGIN/../lib")
+  endif()
   execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=LD_LIBRARY_PATH --unset=LD_PRELOAD ldd ${program}
                   OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE "\n" ";" lines "${out}")

@@ -1,0 +1,48 @@
+# syntax=docker/dockerfile:1
+# The server in a container. The steps are those of any other machine: deploy/install-deps.sh, the `release` preset, the
+# `bundle` target.
+#
+#   docker build -t tilewire .                          with the CUDA device (falls back to the CPU where no GPU is lent)
+#   docker build -t tilewire:cpu --build-arg DEVICE=cpu .
+#   docker run --rm --gpus all --read-only -p 50051:50051 tilewire
+#
+# BuildKit builds only the toolchain stage that DEVICE names.
+ARG DEVICE=cuda
+ARG CUDA_VERSION=13.0.1
+
+FROM nvidia/cuda:${CUDA_VERSION}-devel-ubuntu24.04 AS toolchain-cuda
+ENV TILEWIRE_BUILD_CUDA=ON
+
+FROM ubuntu:24.04 AS toolchain-cpu
+ENV TILEWIRE_BUILD_CUDA=OFF
+
+FROM toolchain-${DEVICE} AS build
+WORKDIR /src
+# Its own layer: the packages change far less often than the sources.
+COPY deploy/install-deps.sh deploy/install-deps.sh
+RUN deploy/install-deps.sh && rm -rf /var/lib/apt/lists/*
+COPY . .
+RUN cmake --preset release -DTILEWIRE_TESTS=OFF -DTILEWIRE_CUDA=${TILEWIRE_BUILD_CUDA} \
+ && cmake --build build/release --target bundle
+
+# The CUDA runtime is linked in and the container runtime lends the driver, so one plain base serves both devices.
+FROM ubuntu:24.04
+ARG DEVICE
+LABEL org.opencontainers.image.title="Tilewire" \
+      org.opencontainers.image.description="GPU array kernels over gRPC (${DEVICE})" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /src/build/release/bundle /opt/tilewire
+ENV PATH=/opt/tilewire/bin:$PATH \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+# A number, so that Kubernetes can verify runAsNonRoot. The server writes no files: a read-only root is enough.
+USER 65532:65532
+WORKDIR /tmp
+EXPOSE 50051
+# The server drains on SIGTERM for up to --drain-seconds (30): give `docker stop` at least as long (-t 35).
+STOPSIGNAL SIGTERM
+# Pings localhost:50051; set TILEWIRE_SERVER when --listen names another port.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["/opt/tilewire/bin/tilewire", "--timeout", "3", "ping"]
+ENTRYPOINT ["/opt/tilewire/bin/tilewired"]
+CMD ["--listen", "0.0.0.0:50051"]
