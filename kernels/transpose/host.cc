@@ -81,6 +81,23 @@ void CopyAlongLongest(Axes axes, int longest, const char* in, char* out, int64_t
   });
 }
 
+/// Units along the fastest axes of both sides, which differ. A cache line's worth of x at a time, all of y:
+/// few output lines are open at once, and each is finished before it leaves the cache.
+template <int kBytes>
+void CopyAlongBoth(Axes axes, int fastest_in, const char* in, char* out, int64_t bytes) {
+  const Axis x = axes.Take(fastest_in), y = axes.Take(0);
+  const int64_t step = std::max<int64_t>(1, kLineBytes / x.in_stride);
+  ForEach(axes, in, out, [&](const char* from, char* to) {
+    for (int64_t begin = 0; begin < x.extent; begin += step) {
+      const int64_t end = std::min(begin + step, x.extent);
+      for (int64_t j = 0; j < y.extent; ++j)
+        for (int64_t i = begin; i < end; ++i)
+          CopyUnit<kBytes>(to + j * y.out_stride + i * x.out_stride, from + j * y.in_stride + i * x.in_stride,
+                           bytes);
+    }
+  });
+}
+
 /// Units along several tiny axes at once.
 template <int kBytes>
 void CopyByTable(Axes axes, const char* in, char* out, int64_t bytes) {
@@ -102,10 +119,14 @@ void CopyByTable(Axes axes, const char* in, char* out, int64_t bytes) {
 
 template <int kBytes>
 void CopyUnits(const Axes& axes, const char* in, char* out, int64_t bytes = kBytes) {
-  int longest = 0;
-  for (int i = 1; i < axes.count; ++i)
+  int longest = 0, fastest_in = 0;
+  for (int i = 1; i < axes.count; ++i) {
     if (axes.axis[i].extent > axes.axis[longest].extent) longest = i;
-  if (axes.count > 0 && axes.axis[longest].extent >= kLongAxis)
+    if (axes.axis[i].in_stride < axes.axis[fastest_in].in_stride) fastest_in = i;
+  }
+  if (fastest_in > 0 && std::min(axes.axis[0].extent, axes.axis[fastest_in].extent) >= kLongAxis)
+    CopyAlongBoth<kBytes>(axes, fastest_in, in, out, bytes);
+  else if (axes.count > 0 && axes.axis[longest].extent >= kLongAxis)
     CopyAlongLongest<kBytes>(axes, longest, in, out, bytes);
   else
     CopyByTable<kBytes>(axes, in, out, bytes);

@@ -55,6 +55,7 @@ inline void TransposeBlock(const char* in, int64_t in_stride, char* out, int64_t
   } else {
     constexpr int n = 16 / kBytes;
     Vector<kBytes> v[n], w[n];
+#pragma GCC unroll 16
     for (int i = 0; i < n; ++i) std::memcpy(&v[i], in + i * in_stride, 16);
 #pragma GCC unroll 4
     for (int step = 1; step < n; step *= 2) {
@@ -66,6 +67,7 @@ inline void TransposeBlock(const char* in, int64_t in_stride, char* out, int64_t
 #pragma GCC unroll 16
       for (int i = 0; i < n; ++i) v[i] = w[i];
     }
+#pragma GCC unroll 16
     for (int i = 0; i < n; ++i) std::memcpy(out + i * out_stride, &v[i], 16);
   }
 }
