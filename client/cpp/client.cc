@@ -1,0 +1,249 @@
+#include "client/cpp/client.h"
+
+#include <google/protobuf/unknown_field_set.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <cstring>
+
+#include "client/cpp/channels.h"
+#include "client/cpp/convert.h"
+#include "client/cpp/retry.h"
+#include "client/cpp/stream_call.h"
+#include "tilewire/v1/device.grpc.pb.h"
+#include "tilewire/v1/kernels.grpc.pb.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr int64_t kUnaryBytes = 1 << 20;
+
+/// Makes Fortran order free for a transpose: its bytes are the C order array with reversed axes, so only the
+/// permutation changes.
+void TransposeAsStored(TransposeOp* op, ArraySource* source) {
+  const int rank = source->spec().shape.rank();
+  std::vector<int32_t> axes;
+  for (int i = 0; i < rank; ++i) {
+    int32_t axis = op->axes.empty() ? rank - 1 - i : op->axes[static_cast<size_t>(i)];
+    if (axis < 0) axis += rank;
+    axes.push_back(rank - 1 - axis);
+  }
+  op->axes = std::move(axes);
+  *source = source->AsStored();
+}
+
+void FillOperand(const ArraySource& source, v1::Operand* operand) {
+  ToProto(source.spec(), operand->mutable_spec());
+  SourceReader reader(source);
+  const SourceSlice slice = reader.Slice(0, static_cast<uint64_t>(source.spec().bytes()));
+  operand->set_data(slice.bytes.data(), slice.bytes.size());
+}
+
+/// The reply of a unary call: both response messages have the same fields.
+template <typename Response>
+Status TakeUnary(const Response& response, const CallSpec& spec, Reply* reply) {
+  TILEWIRE_RETURN_IF_ERROR(CheckSpec(response.result().spec(), spec.result));
+  const std::string& data = response.result().data();
+  if (data.size() != static_cast<size_t>(spec.result.bytes()))
+    return BadReply("the result has " + std::to_string(data.size()) + " bytes, expected " +
+                    std::to_string(spec.result.bytes()));
+  TILEWIRE_RETURN_IF_ERROR(spec.sink(0, {reinterpret_cast<const uint8_t*>(data.data()), data.size()}));
+  *reply = {.spec = spec.result,
+            .numeric_version = response.numeric_version(),
+            .timing = FromProto(response.timing())};
+  return {};
+}
+
+Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
+  grpc::ClientContext context;
+  Prepare(spec.options, spec.deadline, &context);
+  const std::stop_callback on_stop(spec.options.stop, [&context] { context.TryCancel(); });
+  // `anything_sent` stays false: computing again changes nothing, so an unanswered call may be repeated.
+  Attempt attempt;
+  if (const auto* rmse = std::get_if<RmseOp>(&spec.operation)) {
+    v1::RmseRequest request;
+    ToProto(*rmse, request.mutable_op());
+    FillOperand(spec.sources[0], request.mutable_a());
+    FillOperand(spec.sources[1], request.mutable_b());
+    v1::RmseResponse response;
+    attempt.status = FromGrpc(stub->Rmse(&context, request, &response), context);
+    if (attempt.status.ok()) attempt.status = TakeUnary(response, spec, &attempt.reply);
+  } else {
+    v1::TransposeRequest request;
+    ToProto(std::get<TransposeOp>(spec.operation), request.mutable_op());
+    FillOperand(spec.sources[0], request.mutable_input());
+    v1::TransposeResponse response;
+    attempt.status = FromGrpc(stub->Transpose(&context, request, &response), context);
+    if (attempt.status.ok()) attempt.status = TakeUnary(response, spec, &attempt.reply);
+  }
+  return attempt;
+}
+
+std::optional<std::chrono::system_clock::time_point> DeadlineOf(const CallOptions& options) {
+  if (!options.timeout) return std::nullopt;
+  return std::chrono::system_clock::now() + *options.timeout;
+}
+
+}  // namespace
+
+class Client::Impl {
+ public:
+  explicit Impl(const std::string& address)
+      : channel_(MakeChannel(address)),
+        kernels_(v1::Kernels::NewStub(channel_)),
+        device_(v1::Device::NewStub(channel_)),
+        stream_channels_(address) {}
+
+  Result<Reply> Execute(Operation operation, std::span<const ArraySource> operands, const Sink& sink,
+                        const CallOptions& options);
+  Result<ServerInfo> Describe(const CallOptions& options);
+  Result<std::chrono::nanoseconds> Ping(const CallOptions& options);
+
+ private:
+  Result<Reply> Attempts(const CallSpec& spec, bool streamed);
+  Attempt Stream(const CallSpec& spec);
+
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Kernels::Stub> kernels_;
+  std::unique_ptr<v1::Device::Stub> device_;
+  StreamChannels stream_channels_;
+};
+
+Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySource> operands,
+                                    const Sink& sink, const CallOptions& options) {
+  std::vector<ArraySpec> specs;
+  int64_t bytes = 0;
+  for (const auto& operand : operands) {
+    specs.push_back(operand.spec());
+    bytes += operand.spec().bytes();
+  }
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec result, ResultSpec(operation, specs));
+  std::vector<ArraySource> sources(operands.begin(), operands.end());
+  if (auto* transpose = std::get_if<TransposeOp>(&operation); transpose && sources[0].fortran_order())
+    TransposeAsStored(transpose, &sources[0]);
+  const CallSpec spec{operation, std::move(sources), result, sink, options, DeadlineOf(options)};
+  const bool small = bytes <= kUnaryBytes && result.bytes() <= kUnaryBytes - bytes;
+  return Attempts(spec, options.form == CallForm::kAuto ? !small : options.form == CallForm::kStream);
+}
+
+Result<Reply> Client::Impl::Attempts(const CallSpec& spec, bool streamed) {
+  const auto start = Retry::Clock::now();
+  std::optional<Retry::Clock::time_point> deadline;
+  if (spec.options.timeout) deadline = start + *spec.options.timeout;
+  Retry retry(spec.options.max_attempts, deadline);
+  for (int attempts = 1;; ++attempts) {
+    if (spec.options.stop.stop_requested())
+      return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));
+    Attempt attempt = streamed ? Stream(spec) : UnaryCall(kernels_.get(), spec);
+    if (attempt.status.ok()) {
+      attempt.reply.attempts = attempts;
+      attempt.reply.client_wall_us =
+          std::chrono::duration<double, std::micro>(Retry::Clock::now() - start).count();
+      return std::move(attempt.reply);
+    }
+    if (!streamed && attempt.status.reason() == "USE_EXECUTE" && spec.options.form == CallForm::kAuto) {
+      streamed = true;
+      continue;
+    }
+    const auto wait = retry.Next(attempt.status, attempt.anything_sent);
+    if (!wait) return Fail(std::move(attempt.status));
+    Retry::Sleep(*wait, spec.options.stop);
+  }
+}
+
+Attempt Client::Impl::Stream(const CallSpec& spec) {
+  StreamCall call(spec, stream_channels_.Take());
+  Attempt attempt = call.Run();
+  if (auto channel = call.TakeChannel()) stream_channels_.Return(std::move(channel));
+  return attempt;
+}
+
+Result<ServerInfo> Client::Impl::Describe(const CallOptions& options) {
+  grpc::ClientContext context;
+  Prepare(options, DeadlineOf(options), &context);
+  const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
+  v1::DescribeResponse response;
+  const Status status = FromGrpc(device_->Describe(&context, {}, &response), context);
+  if (!status.ok()) return Fail(status);
+  return FromProto(response);
+}
+
+Result<std::chrono::nanoseconds> Client::Impl::Ping(const CallOptions& options) {
+  // grpc.health.v1 needs no generated code here: the request for the whole server is the empty message, and
+  // the reply has one field, the status as a number.
+  constexpr uint64_t kServing = 1;
+  const auto start = Retry::Clock::now();
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  Prepare(options, DeadlineOf(options), &context);
+  const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
+  grpc::GenericStub stub(channel_);
+  const grpc::Slice empty;
+  const grpc::ByteBuffer request(&empty, 1);
+  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  call->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag;
+  bool ok;
+  queue.Next(&tag, &ok);
+  const auto elapsed = Retry::Clock::now() - start;
+  queue.Shutdown();
+  while (queue.Next(&tag, &ok)) {
+  }
+  if (!status.ok()) return Fail(FromGrpc(status, context));
+  grpc::Slice reply;
+  google::protobuf::UnknownFieldSet fields;
+  if (!response.DumpToSingleSlice(&reply).ok() ||
+      !fields.ParseFromArray(reply.begin(), static_cast<int>(reply.size())))
+    return Fail(BadReply("an unreadable health reply"));
+  uint64_t health = 0;
+  for (int i = 0; i < fields.field_count(); ++i)
+    if (fields.field(i).number() == 1 &&
+        fields.field(i).type() == google::protobuf::UnknownField::TYPE_VARINT)
+      health = fields.field(i).varint();
+  if (health != kServing)
+    return Fail(Status(Code::kUnavailable, "NOT_SERVING", "the server says that it does not serve"));
+  return elapsed;
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+Client Client::Connect(const std::string& address) {
+  return Client(std::make_unique<Impl>(address));
+}
+
+Result<Reply> Client::Execute(const Operation& operation, std::span<const ArraySource> operands,
+                              const Sink& sink, const CallOptions& options) {
+  return impl_->Execute(operation, operands, sink, options);
+}
+
+Result<RmseReply> Client::Rmse(const ArraySource& a, const ArraySource& b, const RmseOp& op,
+                               const CallOptions& options) {
+  const ArraySource operands[2] = {a, b};
+  RmseReply out;
+  const Sink sink = [&out](uint64_t offset, std::span<const uint8_t> bytes) {
+    out.values.resize((offset + bytes.size() + 7) / 8);
+    std::memcpy(reinterpret_cast<uint8_t*>(out.values.data()) + offset, bytes.data(), bytes.size());
+    return Status();
+  };
+  TILEWIRE_ASSIGN_OR_RETURN(out.reply, impl_->Execute(op, operands, sink, options));
+  return out;
+}
+
+Result<Reply> Client::Transpose(const ArraySource& input, const TransposeOp& op, const Sink& sink,
+                                const CallOptions& options) {
+  return impl_->Execute(op, {&input, 1}, sink, options);
+}
+
+Result<ServerInfo> Client::Describe(const CallOptions& options) {
+  return impl_->Describe(options);
+}
+Result<std::chrono::nanoseconds> Client::Ping(const CallOptions& options) {
+  return impl_->Ping(options);
+}
+
+}  // namespace tilewire::client

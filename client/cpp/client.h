@@ -1,0 +1,163 @@
+// The Tilewire client: array kernels of a `tilewired` server, called with arrays of any size.
+//
+//   auto client = Client::Connect("localhost:50051");
+//   auto reply = client.Rmse(ArraySource::FromMemory(spec, a), ArraySource::FromMemory(spec, b));
+//   if (reply) std::cout << reply->values[0];
+//
+// Small calls go as one message (unary), large ones are streamed in chunks that reference the caller's memory
+// or the mapped file: array bytes are copied nowhere in this library but where a Fortran order file is turned
+// around.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "client/cpp/source.h"
+#include "kernels/array/shape.h"
+#include "kernels/array/status.h"
+
+namespace tilewire::client {
+
+/// Which value an RMSE call returns. Numbers equal tilewire.v1.RmseOutput.
+enum class RmseOutput : uint8_t { kRmse = 0, kMse = 1, kSumSquares = 2 };
+
+/// RMSE of two arrays of equal dtype (any but bool and complex) and shape. Result: f64, the axes not reduced,
+/// in order.
+struct RmseOp {
+  std::vector<int32_t> axes;  ///< to reduce, negative from the end, each once; empty: all
+  RmseOutput output = RmseOutput::kRmse;
+};
+
+/// Permutation of the axes of one array: axis i of the result is input axis axes[i].
+struct TransposeOp {
+  std::vector<int32_t> axes;  ///< all axes, negative from the end; empty: reversed order
+};
+
+using Operation = std::variant<RmseOp, TransposeOp>;
+
+/// dtype and shape of an operation's result. INVALID_ARGUMENT for what no server would accept: wrong number
+/// of operands, specs that differ, a dtype without differences, bad axes.
+Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands);
+
+/// Where the time of a call went on the server, microseconds; stages that could not be observed are absent.
+/// See tilewire.v1.Timing for each field.
+struct Timing {
+  std::optional<double> queue_us, receive_us, stage_us, h2d_us, kernel_us, d2h_us, send_us;
+  double wall_us = 0;
+  uint64_t bytes_in = 0, bytes_out = 0, blocks = 0, ranges = 0;
+  uint32_t lanes = 0, streams = 0;
+  std::string device;
+  std::optional<double> overlap;
+  std::string bottleneck;
+};
+
+/// What a successful call tells beside the result's bytes.
+struct Reply {
+  ArraySpec spec;               ///< of the result
+  std::string numeric_version;  ///< "rmse.1"
+  Timing timing;                ///< as the server saw it
+  double client_wall_us = 0;    ///< the whole call as the caller saw it, retries included
+  int attempts = 1;             ///< 2 or more when it was retried
+  bool streamed = false;        ///< Execute, not a unary call
+};
+
+/// Reply of an RMSE call: `values` in row-major order of `reply.spec.shape`.
+struct RmseReply {
+  std::vector<double> values;
+  Reply reply;
+};
+
+/// How far a streamed call is, bytes of array data.
+struct Progress {
+  uint64_t sent = 0, send_total = 0, received = 0, receive_total = 0;
+};
+
+/// How operands travel. kAuto: unary where operands and result together have at most 1 MiB, else streamed.
+enum class CallForm : uint8_t { kAuto, kUnary, kStream };
+
+/// Options of one call. Everything may stay as it is.
+struct CallOptions {
+  /// For the whole call, retries included: DEADLINE_EXCEEDED when it passes. None: wait for ever.
+  std::optional<std::chrono::milliseconds> timeout;
+  /// A stop request ends the call with CANCELLED. May come from any thread (not from a signal handler).
+  std::stop_token stop;
+  /// Called on the calling thread after each message of a streamed call; must be quick.
+  std::function<void(const Progress&)> progress;
+  CallForm form = CallForm::kAuto;
+  /// Attempts in all, for BUSY servers and for servers that could not be reached; pushback of the server is
+  /// honoured.
+  int max_attempts = 5;
+  /// Sent as `x-request-id` (1 to 128 visible ASCII characters); empty: the server makes one up.
+  std::string request_id;
+  /// Payload of a message, 4 KiB to 4 MiB. 1 MiB is best.
+  uint64_t message_bytes = 1 << 20;
+};
+
+/// Takes result bytes: `bytes` at `offset` of the result, ascending and gapless. An error ends the call with
+/// it. Runs on the calling thread.
+using Sink = std::function<Status(uint64_t offset, std::span<const uint8_t> bytes)>;
+
+/// What a server says about itself; see tilewire.v1.DescribeResponse for units.
+struct ServerInfo {
+  struct Device {
+    std::string id, name, compute_capability, driver_version, runtime_version;
+    uint64_t memory_bytes = 0;
+    uint32_t processors = 0;
+  };
+  std::string instance, version;
+  std::vector<Device> devices;
+  std::vector<std::string> numeric_versions;
+  uint64_t block_bytes = 0, max_message_bytes = 0, max_unary_bytes = 0, inline_result_bytes = 0;
+  uint32_t lanes = 0, max_in_flight = 0, queue_length = 0, max_rank = 0;
+  double queue_seconds = 0, idle_seconds = 0;
+  uint64_t device_bytes = 0, device_bytes_in_use = 0, pinned_bytes = 0, pinned_bytes_in_use = 0;
+  uint32_t jobs_in_flight = 0, jobs_queued = 0;
+};
+
+/// A connection to one server. Thread-safe: any number of calls at a time; each streamed call has a
+/// connection to itself, kept for the next one. Movable; destroy it after its calls returned.
+///
+/// Every call returns a Status with the server's code, reason, field, value and allowed (see
+/// kernels/array/status.h), or DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE, or INTERNAL `BAD_REPLY` where the
+/// server broke the contract. When a call returns, successful or not, nothing refers to its operands any
+/// more.
+class Client {
+ public:
+  /// `address`: "host:port" or "unix:PATH". Connects with the first call. HTTP proxies of the environment are
+  /// not used.
+  static Client Connect(const std::string& address);
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  /// RMSE of `a` and `b`.
+  Result<RmseReply> Rmse(const ArraySource& a, const ArraySource& b, const RmseOp& op = {},
+                         const CallOptions& options = {});
+  /// Permutes the axes of `input`; the result goes to `sink`. Fortran order sources cost nothing extra.
+  Result<Reply> Transpose(const ArraySource& input, const TransposeOp& op, const Sink& sink,
+                          const CallOptions& options = {});
+  /// Any operation: operands in order, the result's bytes to `sink`.
+  Result<Reply> Execute(const Operation& operation, std::span<const ArraySource> operands, const Sink& sink,
+                        const CallOptions& options = {});
+
+  /// What the server is; not retried. `options`: timeout, stop and request_id.
+  Result<ServerInfo> Describe(const CallOptions& options = {});
+  /// One round trip to the health service (the server as a whole); not retried. The time it took, or
+  /// UNAVAILABLE when the server does not serve. `options`: timeout and stop.
+  Result<std::chrono::nanoseconds> Ping(const CallOptions& options = {});
+
+ private:
+  class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tilewire::client

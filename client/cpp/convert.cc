@@ -1,0 +1,147 @@
+#include "client/cpp/convert.h"
+
+#include <charconv>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace tilewire::client {
+namespace {
+
+/// Milliseconds of `grpc-retry-pushback-ms`, or −1.
+int64_t Pushback(const grpc::ClientContext& context) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto found = trailers.find("grpc-retry-pushback-ms");
+  if (found == trailers.end()) return -1;
+  int64_t ms = -1;
+  const char* const end = found->second.data() + found->second.size();
+  const auto [stop, error] = std::from_chars(found->second.data(), end, ms);
+  return error == std::errc() && stop == end && ms >= 0 ? ms : -1;
+}
+
+void ReadErrorInfo(const std::string& details, Status::Detail* out) {
+  google::rpc::Status status;
+  if (details.empty() || !status.ParseFromString(details)) return;
+  for (const auto& any : status.details()) {
+    google::rpc::ErrorInfo info;
+    if (!any.Is<google::rpc::ErrorInfo>() || !any.UnpackTo(&info)) continue;
+    out->reason = info.reason();
+    for (const auto& [key, value] : info.metadata()) {
+      if (key == "field") out->field = value;
+      if (key == "value") out->value = value;
+      if (key == "allowed") out->allowed = value;
+    }
+  }
+}
+
+template <typename Has>
+std::optional<double> Optional(Has has, double value) {
+  return has ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context) {
+  if (status.ok()) return {};
+  Status::Detail detail;
+  const int code = status.error_code();
+  detail.code = code >= 1 && code <= 16 ? static_cast<Code>(code) : Code::kUnknown;
+  detail.message = status.error_message();
+  ReadErrorInfo(status.error_details(), &detail);
+  // Ended by this side, or by a proxy: no details, but the words are the same.
+  if (detail.reason.empty() && detail.code == Code::kDeadlineExceeded) detail.reason = "DEADLINE";
+  if (detail.reason.empty() && detail.code == Code::kCancelled) detail.reason = "CANCELLED";
+  if (detail.code == Code::kResourceExhausted || detail.code == Code::kUnavailable)
+    detail.retry_after_ms = Pushback(context);
+  return Status(std::move(detail));
+}
+
+Status BadReply(std::string_view what) {
+  return Status(Code::kInternal, "BAD_REPLY", "the server broke the contract: " + std::string(what));
+}
+
+Timing FromProto(const v1::Timing& t) {
+  Timing out;
+  out.queue_us = Optional(t.has_queue_us(), t.queue_us());
+  out.receive_us = Optional(t.has_receive_us(), t.receive_us());
+  out.stage_us = Optional(t.has_stage_us(), t.stage_us());
+  out.h2d_us = Optional(t.has_h2d_us(), t.h2d_us());
+  out.kernel_us = Optional(t.has_kernel_us(), t.kernel_us());
+  out.d2h_us = Optional(t.has_d2h_us(), t.d2h_us());
+  out.send_us = Optional(t.has_send_us(), t.send_us());
+  out.overlap = Optional(t.has_overlap(), t.overlap());
+  out.wall_us = t.wall_us();
+  out.bytes_in = t.bytes_in();
+  out.bytes_out = t.bytes_out();
+  out.blocks = t.blocks();
+  out.ranges = t.ranges();
+  out.lanes = t.lanes();
+  out.streams = t.streams();
+  out.device = t.device();
+  out.bottleneck = t.bottleneck();
+  return out;
+}
+
+ServerInfo FromProto(const v1::DescribeResponse& in) {
+  ServerInfo out;
+  out.instance = in.instance();
+  out.version = in.version();
+  for (const auto& d : in.devices())
+    out.devices.push_back({.id = d.id(),
+                           .name = d.name(),
+                           .compute_capability = d.compute_capability(),
+                           .driver_version = d.driver_version(),
+                           .runtime_version = d.runtime_version(),
+                           .memory_bytes = d.memory_bytes(),
+                           .processors = d.processors()});
+  out.numeric_versions.assign(in.numeric_versions().begin(), in.numeric_versions().end());
+  const v1::Limits& limits = in.limits();
+  out.block_bytes = limits.block_bytes();
+  out.max_message_bytes = limits.max_message_bytes();
+  out.max_unary_bytes = limits.max_unary_bytes();
+  out.inline_result_bytes = limits.inline_result_bytes();
+  out.lanes = limits.lanes();
+  out.max_in_flight = limits.max_in_flight();
+  out.queue_length = limits.queue_length();
+  out.queue_seconds = limits.queue_seconds();
+  out.idle_seconds = limits.idle_seconds();
+  out.max_rank = limits.max_rank();
+  const v1::Budgets& budgets = in.budgets();
+  out.device_bytes = budgets.device_bytes();
+  out.device_bytes_in_use = budgets.device_bytes_in_use();
+  out.pinned_bytes = budgets.pinned_bytes();
+  out.pinned_bytes_in_use = budgets.pinned_bytes_in_use();
+  out.jobs_in_flight = budgets.jobs_in_flight();
+  out.jobs_queued = budgets.jobs_queued();
+  return out;
+}
+
+Result<ArraySpec> FromProto(const v1::ArraySpec& spec) {
+  const std::vector<int64_t> dims(spec.shape().begin(), spec.shape().end());
+  return MakeSpec(static_cast<int>(spec.dtype()), dims, "result");
+}
+
+void ToProto(const ArraySpec& spec, v1::ArraySpec* out) {
+  out->set_dtype(static_cast<v1::DType>(spec.dtype));
+  const auto dims = spec.shape.dims();
+  out->mutable_shape()->Assign(dims.begin(), dims.end());
+}
+
+void ToProto(const RmseOp& op, v1::RmseOp* out) {
+  out->mutable_axes()->Assign(op.axes.begin(), op.axes.end());
+  out->set_output(static_cast<v1::RmseOutput>(op.output));
+}
+
+void ToProto(const TransposeOp& op, v1::TransposeOp* out) {
+  out->mutable_axes()->Assign(op.axes.begin(), op.axes.end());
+}
+
+Status CheckSpec(const v1::ArraySpec& reply, const ArraySpec& expected) {
+  const auto spec = FromProto(reply);
+  if (!spec) return BadReply(spec.error().message());
+  if (*spec == expected) return {};
+  return BadReply("the result is " + std::string(Name(spec->dtype)) + spec->shape.ToString() + ", expected " +
+                  std::string(Name(expected.dtype)) + expected.shape.ToString());
+}
+
+}  // namespace tilewire::client

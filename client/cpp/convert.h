@@ -1,0 +1,32 @@
+// Between messages of tilewire.v1 and the client's own types. Internal to the library.
+#pragma once
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/status.h>
+
+#include <string_view>
+
+#include "client/cpp/client.h"
+#include "tilewire/v1/device.pb.h"
+#include "tilewire/v1/kernels.pb.h"
+
+namespace tilewire::client {
+
+/// Code, message, ErrorInfo (reason, field, value, allowed) and retry pushback of a finished call. OK stays
+/// OK.
+Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context);
+/// INTERNAL, reason BAD_REPLY: the server broke the contract.
+Status BadReply(std::string_view what);
+
+Timing FromProto(const v1::Timing& timing);
+ServerInfo FromProto(const v1::DescribeResponse& info);
+Result<ArraySpec> FromProto(const v1::ArraySpec& spec);
+
+void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
+void ToProto(const RmseOp& op, v1::RmseOp* out);
+void ToProto(const TransposeOp& op, v1::TransposeOp* out);
+
+/// BAD_REPLY unless `reply` states exactly `expected`.
+Status CheckSpec(const v1::ArraySpec& reply, const ArraySpec& expected);
+
+}  // namespace tilewire::client

@@ -1,0 +1,44 @@
+// What an operation's result looks like; checked here so that wrong calls fail before anything is sent.
+#include "client/cpp/client.h"
+
+namespace tilewire::client {
+namespace {
+
+Result<ArraySpec> RmseResult(const RmseOp& op, std::span<const ArraySpec> operands) {
+  if (operands.size() != 2) return BadValue("operands", std::to_string(operands.size()), "2 for rmse");
+  const ArraySpec& a = operands[0];
+  if (operands[1].dtype != a.dtype)
+    return BadValue("b.dtype", Name(operands[1].dtype), std::string(Name(a.dtype)) + ", as a");
+  if (operands[1].shape != a.shape)
+    return BadValue("b.shape", operands[1].shape.ToString(), a.shape.ToString() + ", as a");
+  if (!IsReal(a.dtype)) return BadValue("a.dtype", Name(a.dtype), "any but bool and complex");
+  TILEWIRE_ASSIGN_OR_RETURN(const std::vector<int> axes, NormalizeAxes(op.axes, a.shape.rank(), "axes"));
+  uint32_t reduced = axes.empty() ? ~0u : 0u;
+  for (const int axis : axes) reduced |= 1u << axis;
+  std::vector<int64_t> batch;
+  for (int axis = 0; axis < a.shape.rank(); ++axis)
+    if (!(reduced >> axis & 1)) batch.push_back(a.shape.dim(axis));
+  return MakeSpec(DType::kF64, batch, "result");
+}
+
+Result<ArraySpec> TransposeResult(const TransposeOp& op, std::span<const ArraySpec> operands) {
+  if (operands.size() != 1) return BadValue("operands", std::to_string(operands.size()), "1 for transpose");
+  const Shape& shape = operands[0].shape;
+  TILEWIRE_ASSIGN_OR_RETURN(const std::vector<int> axes, NormalizeAxes(op.axes, shape.rank(), "axes"));
+  if (!axes.empty() && static_cast<int>(axes.size()) != shape.rank())
+    return BadValue("axes", std::to_string(axes.size()) + " axes",
+                    std::to_string(shape.rank()) + ", a permutation of all");
+  std::vector<int64_t> dims;
+  for (int i = 0; i < shape.rank(); ++i)
+    dims.push_back(shape.dim(axes.empty() ? shape.rank() - 1 - i : axes[static_cast<size_t>(i)]));
+  return MakeSpec(operands[0].dtype, dims, "result");
+}
+
+}  // namespace
+
+Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands) {
+  if (const auto* rmse = std::get_if<RmseOp>(&operation)) return RmseResult(*rmse, operands);
+  return TransposeResult(std::get<TransposeOp>(operation), operands);
+}
+
+}  // namespace tilewire::client

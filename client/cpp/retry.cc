@@ -1,0 +1,34 @@
+#include "client/cpp/retry.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+
+namespace tilewire::client {
+
+std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool anything_sent) {
+  const bool busy = failed.code() == Code::kResourceExhausted && failed.reason() == "BUSY";
+  if (anything_sent || left_ <= 0) return std::nullopt;
+  if (!busy && failed.code() != Code::kUnavailable) return std::nullopt;
+  --left_;
+
+  std::chrono::milliseconds wait(failed.detail()->retry_after_ms);
+  if (wait.count() < 0) {
+    static thread_local std::minstd_rand random{std::random_device{}()};
+    const int percent = std::uniform_int_distribution<int>(80, 120)(random);
+    wait = backoff_ * percent / 100;
+    backoff_ = std::min(backoff_ * 2, std::chrono::milliseconds(2000));
+  }
+  if (deadline_ && *deadline_ - Clock::now() <= wait) return std::nullopt;
+  return wait;
+}
+
+bool Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  return !wake.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
+}
+
+}  // namespace tilewire::client

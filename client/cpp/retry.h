@@ -1,0 +1,34 @@
+// When a failed attempt is worth another one, and how long to wait for it.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+
+#include "kernels/array/status.h"
+
+namespace tilewire::client {
+
+/// Decides over the attempts of one call. Worth another attempt: RESOURCE_EXHAUSTED `BUSY`, and UNAVAILABLE
+/// where nothing of the request was taken. The wait doubles from 50 ms to 2 s with ±20% of jitter; a pushback
+/// of the server (Status::Detail::retry_after_ms) replaces it. Not thread-safe; one object a call.
+class Retry {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// At most `max_attempts` attempts in all; none that could only start after `deadline`.
+  Retry(int max_attempts, std::optional<Clock::time_point> deadline)
+      : left_(max_attempts - 1), deadline_(deadline) {}
+
+  /// How long to wait before the next attempt, or nothing where there is none.
+  std::optional<std::chrono::milliseconds> Next(const Status& failed, bool anything_sent);
+  /// Waits; false when `stop` was requested meanwhile.
+  static bool Sleep(std::chrono::milliseconds time, const std::stop_token& stop);
+
+ private:
+  int left_;
+  std::optional<Clock::time_point> deadline_;
+  std::chrono::milliseconds backoff_{50};
+};
+
+}  // namespace tilewire::client

@@ -1,0 +1,60 @@
+// The order in which operand bytes are sent: block by block over the operands, A0 B0 A1 B1 …, ascending in
+// each, so that kernels can start while later blocks are on their way.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tilewire::client {
+
+/// One message's worth of an operand.
+struct ChunkPlan {
+  uint32_t operand;
+  uint64_t offset;
+  uint64_t bytes;
+};
+
+/// Hands out every byte of every operand once, obeying the rule of runs. Not thread-safe.
+class Schedule {
+ public:
+  /// `sizes`: bytes of each operand. `block_bytes`: runs start at multiples of this (0: one run).
+  /// `window_bytes`: how far apart the operands may be (0: no bound). `message_bytes`: most payload of a
+  /// message, ≥ 16; rounded down to a multiple of 16 so that no element is cut.
+  Schedule(std::vector<uint64_t> sizes, uint64_t block_bytes, uint64_t window_bytes, uint64_t message_bytes)
+      : sizes_(std::move(sizes)), sent_(sizes_.size(), 0), message_(message_bytes / 16 * 16) {
+    const uint64_t block = std::max<uint64_t>(block_bytes, 1);
+    // Small blocks are grouped, so that messages stay large.
+    turn_ = block >= message_ ? block : message_ / block * block;
+    if (window_bytes > 0) turn_ = std::clamp<uint64_t>(window_bytes / block * block, block, turn_);
+    turn_end_ = turn_;
+  }
+
+  /// The next chunk, or nothing once all bytes were handed out.
+  std::optional<ChunkPlan> Next() {
+    for (size_t tried = 0; tried <= sizes_.size() && !sizes_.empty(); ++tried) {
+      const uint64_t end = std::min(sizes_[operand_], turn_end_);
+      if (sent_[operand_] < end) {
+        const uint64_t bytes = std::min(end - sent_[operand_], message_);
+        const ChunkPlan chunk{static_cast<uint32_t>(operand_), sent_[operand_], bytes};
+        sent_[operand_] += bytes;
+        return chunk;
+      }
+      if (++operand_ == sizes_.size()) {
+        operand_ = 0;
+        turn_end_ += turn_;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<uint64_t> sizes_, sent_;
+  uint64_t message_;
+  uint64_t turn_;
+  uint64_t turn_end_;  ///< where the current round over the operands ends
+  size_t operand_ = 0;
+};
+
+}  // namespace tilewire::client
