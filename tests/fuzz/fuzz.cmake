@@ -1,0 +1,34 @@
+# Every fuzz target is built twice: as a replay program that needs no libFuzzer and runs in CTest (seeds and a fixed
+# number of mutations, 1 to 2 s), and, with TILEWIRE_FUZZ (clang), as the libFuzzer program fuzz_NAME.
+if(TILEWIRE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "TILEWIRE_FUZZ=ON needs clang (preset `fuzz`)")
+  endif()
+  # Coverage in every library, so that libFuzzer sees which inputs are new.
+  target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+  target_link_options(tilewire_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# tilewire_fuzz(NAME MUTATIONS n DEPS targets... [SOURCES files...])
+function(tilewire_fuzz name)
+  cmake_parse_arguments(ARG "" "MUTATIONS" "SOURCES;DEPS" ${ARGN})
+  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+  set(sources fuzz/${name}_fuzz.cc ${ARG_SOURCES})
+  add_executable(replay_${name} fuzz/replay.cc ${sources})
+  target_link_libraries(replay_${name} PRIVATE ${ARG_DEPS})
+  add_test(NAME fuzz.${name} COMMAND replay_${name} ${corpus} ${ARG_MUTATIONS})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS unit TIMEOUT 300)
+  if(TILEWIRE_FUZZ)
+    add_executable(fuzz_${name} ${sources})
+    target_link_libraries(fuzz_${name} PRIVATE ${ARG_DEPS})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
+
+tilewire_fuzz(wire_execute MUTATIONS 200000 DEPS tilewire_wire)
+tilewire_fuzz(wire_unary MUTATIONS 150000 DEPS tilewire_wire)
+tilewire_fuzz(shape MUTATIONS 300000 DEPS tilewire_array)
+tilewire_fuzz(rmse_plan MUTATIONS 10000 DEPS tilewire_kernels)
+tilewire_fuzz(transpose_plan MUTATIONS 10000 DEPS tilewire_kernels)
+# The parser alone: it needs no gRPC, the client library around it does.
+tilewire_fuzz(npy MUTATIONS 150000 SOURCES ${CMAKE_SOURCE_DIR}/client/cpp/npy.cc DEPS tilewire_array)

@@ -1,0 +1,134 @@
+"""Checks that includes point only downward. Usage: includes.py ROOT
+
+A layer is a folder. LAYERS says for each what it may include of ours, and which foreign headers it must not include.
+Of several layers that match a file the one with the longest prefix counts.
+"""
+import re
+import sys
+
+import tree
+
+SUFFIXES = (".h", ".cc", ".cu", ".cuh", ".inc")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+GRPC = ("grpc/", "grpcpp/", "grpc++/", ".grpc.pb.h")
+PROTOBUF = ("google/protobuf/", ".pb.h")
+THREADS = ("thread", "mutex", "shared_mutex", "condition_variable", "future", "stop_token", "semaphore", "latch",
+           "barrier", "pthread.h")
+
+ARRAY = ("kernels/array/",)
+HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
+BASE = HOST_KERNELS + ("server/base/",)
+ENGINE = BASE + ("server/engine/",)
+RPC = ENGINE + ("server/rpc/", "proto/", "tilewire/v1/", "google/rpc/")
+# What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
+# rule about foreign headers, which follows includes.
+OPS = ENGINE + ("server/ops/", "server/rpc/")
+
+# Folder or file → (own headers allowed, foreign headers forbidden, also when reached through own headers).
+LAYERS = {
+    "kernels/array/": (ARRAY, GRPC + PROTOBUF + THREADS),
+    "kernels/rmse/": (ARRAY + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
+    "kernels/transpose/": (ARRAY + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
+    "kernels/gaussian/": (ARRAY + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
+    # Programs for study and measurement: they may use threads.
+    "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
+    "kernels/bench/": (HOST_KERNELS + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
+    "proto/wire/": (ARRAY + ("proto/wire/",), GRPC + PROTOBUF + THREADS),
+    "server/base/": (BASE, GRPC + PROTOBUF),
+    "server/engine/": (ENGINE, GRPC + PROTOBUF),
+    "server/rpc/": (RPC, ()),
+    "server/ops/": (OPS, GRPC),
+    "server/main.cc": (OPS + RPC, ()),
+    "client/": (HOST_KERNELS + ("proto/", "client/", "tilewire/v1/", "google/rpc/"), ()),
+}
+
+TOP = ("kernels/", "proto/", "server/", "client/")
+
+# CUDA types appear only in these, so that everything else builds without CUDA.
+CUDA_PLACES = re.compile(r"(_cuda\.(h|cc)|\.cuh?)$|^server/engine/cuda_\w+\.(h|cc)$|^kernels/(ladder|bench)/")
+CUDA_PLACES_NAMES = "*_cuda.h, *_cuda.cc, *.cu, *.cuh, server/engine/cuda_*, kernels/ladder and kernels/bench"
+CUDA_HEADER = re.compile(r"^(cuda|cub/|thrust/|cooperative_groups|nvtx3/|nvToolsExt|cublas|cupti|nv/)")
+
+
+def layer_of(path):
+    names = [name for name in LAYERS if path == name or (name.endswith("/") and path.startswith(name))]
+    return max(names, key=len) if names else None
+
+
+def is_foreign(header, patterns):
+    return any(header == p or (p.endswith("/") and header.startswith(p)) or
+               (p.startswith(".") and header.endswith(p)) for p in patterns)
+
+
+class Includes:
+    """Every include of every file: path → [(line, header)]."""
+
+    def __init__(self, root):
+        self.files = {}
+        for path in tree.project_files(root, SUFFIXES):
+            if not path.startswith(TOP):
+                continue
+            found = []
+            for number, line in enumerate(tree.read_lines(root, path), 1):
+                match = INCLUDE.match(line)
+                if match:
+                    found.append((number, match.group(1), match.group(2)))
+            self.files[path] = found
+
+    def reached(self, path):
+        """Own headers that `path` includes, also through others, each with how it was reached."""
+        way = {path: None}
+        rest = [path]
+        while rest:
+            at = rest.pop()
+            for _, _, header in self.files.get(at, []):
+                if header in self.files and header not in way:
+                    way[header] = at
+                    rest.append(header)
+        return way
+
+
+def complaint(path, layer, forbidden, header):
+    """Why `path` must not see the foreign header, or None."""
+    if is_foreign(header, forbidden):
+        return f"{layer} must not see {header}: no gRPC, protobuf or threads in a layer without them"
+    if CUDA_HEADER.match(header) and not CUDA_PLACES.search(path):
+        return f"must not see {header}: CUDA headers only in {CUDA_PLACES_NAMES}"
+    return None
+
+
+def problems_of(path, includes):
+    layer = layer_of(path)
+    if layer is None:
+        yield f"{path}:1: belongs to no layer; name its folder in tests/layout/includes.py"
+        return
+    allowed, forbidden = LAYERS[layer]
+    for number, kind, header in includes.files[path]:
+        if kind == '"' and not any(header.startswith(prefix) for prefix in allowed):
+            yield f"{path}:{number}: {layer} may not include \"{header}\"; allowed: {', '.join(allowed)}"
+    way = includes.reached(path)
+    for header in way:
+        for number, _, foreign in includes.files[header]:
+            why = None if foreign in includes.files else complaint(path, layer, forbidden, foreign)
+            if not why:
+                continue
+            steps = [header]
+            while way[steps[-1]] is not None:
+                steps.append(way[steps[-1]])
+            if len(steps) > 1:
+                line = next(n for n, _, h in includes.files[path] if h == steps[-2])
+                why += f" (through {' -> '.join(reversed(steps[:-1]))})"
+            else:
+                line = number
+            yield f"{path}:{line}: {why}"
+
+
+def main():
+    includes = Includes(sys.argv[1])
+    problems = [p for path in includes.files for p in problems_of(path, includes)]
+    tree.finish("includes", len(includes.files), problems)
+
+
+if __name__ == "__main__":
+    main()
