@@ -1,0 +1,63 @@
+#include "server/ops/access_log.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/ops/logging.h"
+
+namespace tilewire::ops {
+
+spdlog::level::level_enum CallLevel(const Status& status) {
+  switch (status.code()) {
+    case Code::kUnknown:
+    case Code::kInternal:
+    case Code::kUnavailable:
+    case Code::kDataLoss:
+      return spdlog::level::warn;
+    case Code::kResourceExhausted:
+      return status.reason() == "BUSY" ? spdlog::level::warn : spdlog::level::info;
+    case Code::kDeadlineExceeded:
+      return status.reason() == "IDLE" ? spdlog::level::info : spdlog::level::warn;
+    default:
+      return spdlog::level::info;
+  }
+}
+
+void LogCall(const rpc::CallRecord& record) {
+  const auto level = CallLevel(record.status);
+  if (!spdlog::should_log(level)) return;
+  std::vector<Field> fields;
+  fields.reserve(28);
+  auto add_text = [&](std::string_view name, std::string_view text) {
+    if (!text.empty()) fields.emplace_back(name, text);
+  };
+  const Timing& timing = record.timing;
+  add_text("method", record.method);
+  add_text("operation", record.operation);
+  fields.emplace_back("status", CodeName(record.status.code()));
+  add_text("reason", record.status.reason());
+  fields.emplace_back("wall_us", timing.wall_us);
+  fields.emplace_back("bytes_in", record.bytes_in);
+  fields.emplace_back("bytes_out", record.bytes_out);
+  for (int i = 1; i < kStageCount; ++i) {
+    const Stage stage = static_cast<Stage>(i);
+    if (timing.of(stage) >= 0) fields.emplace_back(std::string(StageName(stage)) + "_us", timing.of(stage));
+  }
+  if (timing.overlap >= 0) fields.emplace_back("overlap", timing.overlap);
+  add_text("bottleneck", timing.bottleneck);
+  add_text("device", timing.device);
+  if (timing.blocks > 0) fields.emplace_back("blocks", timing.blocks);
+  if (timing.streams > 1) fields.emplace_back("streams", timing.streams);
+  add_text("job", record.job);
+  add_text("identity", record.identity);
+  add_text("peer", record.peer);
+  add_text("request_id", record.request_id);
+  add_text("traceparent", record.traceparent);
+  add_text("message", record.status.message());
+  LogEvent(level, "call", fields);
+}
+
+}  // namespace tilewire::ops

@@ -1,0 +1,18 @@
+// One log line for each finished call.
+#pragma once
+
+#include <spdlog/common.h>
+
+#include "server/rpc/observer.h"
+
+namespace tilewire::ops {
+
+/// Logs the event "call" with who, what, how it ended and where the time went; fields that are empty or were
+/// not observed are left out. Thread-safe.
+void LogCall(const rpc::CallRecord& record);
+
+/// Warn where the server failed its client (overload, faults, expired deadlines), else info: what clients do
+/// wrong is no fault of the server.
+spdlog::level::level_enum CallLevel(const Status& status);
+
+}  // namespace tilewire::ops

@@ -1,0 +1,47 @@
+// What the operator asked for: the command line, the environment and the configuration file, checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/base/limits.h"
+
+namespace tilewire::ops {
+
+/// Every value is within the range that `--help` and the README name for its flag.
+struct Config {
+  std::vector<std::string> listen{"localhost:50051"};  ///< host:port, [v6]:port, unix:PATH; port 0 picks one
+  std::vector<std::string> advertise;                  ///< where Joins go; empty: the listeners
+  std::string device = "auto";                         ///< auto, cpu, cuda, cuda:N
+  int lanes = 4;
+  int64_t block_bytes = 4 * kMiB;
+  bool overlap = true;
+  int64_t pinned_bytes = 0;  ///< 0: 1 GiB or an eighth of usable memory (server/base/memory.h)
+  int64_t device_bytes = 0;  ///< 0: 80% of what is free on the device
+  int max_in_flight = 64;
+  int queue_length = 256;
+  double queue_seconds = 10, idle_seconds = 30;
+  int64_t receive_quota = 64 * kMiB;
+  int max_streams = 16;
+  std::string metrics_listen;  ///< empty: off
+  bool reflection = false;
+  std::string identity_header;  ///< lower case; empty: off
+  std::string allow_regions;    ///< no flag sets it yet: regions are not served
+  double drain_seconds = 30;
+  std::string log_format = "text", log_level = "info";
+};
+
+struct ParseOutcome {
+  std::optional<Config> config;  ///< none: what had to be said is printed, leave with exit_code
+  int exit_code = 0;             ///< 0 after --help and --version, 2 after bad usage or configuration
+};
+
+/// Reads flags, then TILEWIRE_<FLAG> for flags not given (an empty variable counts as not set), then the file
+/// named by --config for what neither gave, then defaults. Help and version go to stdout, errors to stderr;
+/// each error names the flag, where the value came from, the value and what is allowed. Call before threads
+/// start (getenv).
+ParseOutcome ParseCommandLine(int argc, const char* const* argv);
+
+}  // namespace tilewire::ops

@@ -1,0 +1,226 @@
+#include "server/ops/flags.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+#include "server/ops/values.h"
+
+namespace tilewire::ops {
+namespace {
+
+constexpr int64_t kMaxMemoryBytes = int64_t{1} << 44;  // 16 TiB: more than any node has
+constexpr int64_t kMinReceiveQuotaBytes = 8 * kMiB;
+static_assert(kMinReceiveQuotaBytes > kMaxMessageBytes, "a message must fit, or nothing is ever received");
+constexpr int64_t kBlockMultiple = 4 * kKiB;  // pages, and whole elements of every dtype
+static_assert(kMinBlockBytes % kBlockMultiple == 0 && kMaxBlockBytes % kBlockMultiple == 0);
+constexpr int64_t kMinStagingBlocks = 4;  // two for each of two operands
+
+/// Stores a parsed value, or passes the error on.
+template <typename T, typename Member>
+Status Store(Result<T> value, Member* member) {
+  if (!value) return value.error();
+  *member = static_cast<Member>(*std::move(value));
+  return Status();
+}
+
+std::string SecondsText(double seconds) {
+  return std::to_string(static_cast<int64_t>(seconds));
+}
+
+Flag Whole(std::string name, int Config::*member, int64_t min, int64_t max, std::string help) {
+  Flag flag{.name = name, .placeholder = "N", .default_text = std::to_string(Config().*member)};
+  flag.allowed = std::to_string(min) + " to " + std::to_string(max);
+  flag.help = std::move(help);
+  flag.store = [=](Config* config, std::string_view text) {
+    return Store(ParseWhole("--" + name, text, min, max), &(config->*member));
+  };
+  return flag;
+}
+
+Flag Bytes(std::string name, int64_t Config::*member, int64_t min, int64_t max, std::string default_text,
+           std::string help) {
+  const bool zero_is_default = Config().*member == 0;
+  Flag flag{.name = name, .placeholder = "BYTES", .default_text = std::move(default_text)};
+  flag.allowed = FormatBytes(min) + " to " + FormatBytes(max);
+  flag.help = std::move(help);
+  flag.store = [=](Config* config, std::string_view text) {
+    return Store(ParseBytes("--" + name, text, min, max, zero_is_default), &(config->*member));
+  };
+  return flag;
+}
+
+Flag Seconds(std::string name, double Config::*member, double min, double max, std::string help) {
+  Flag flag{.name = name, .placeholder = "S", .default_text = SecondsText(Config().*member)};
+  flag.allowed = (min < 1 && min > 0 ? "0.1" : SecondsText(min)) + " to " + SecondsText(max);
+  flag.help = std::move(help);
+  flag.store = [=](Config* config, std::string_view text) {
+    return Store(ParseSeconds("--" + name, text, min, max), &(config->*member));
+  };
+  return flag;
+}
+
+/// `when_on` is the member's value once the switch is on.
+Flag Switch(std::string name, bool Config::*member, bool when_on, std::string help) {
+  Flag flag{.name = name, .default_text = "off", .allowed = "on or off", .help = std::move(help)};
+  flag.store = [=](Config* config, std::string_view text) {
+    auto on = ParseSwitch("--" + name, text);
+    if (!on) return on.error();
+    config->*member = *on ? when_on : !when_on;
+    return Status();
+  };
+  return flag;
+}
+
+Flag Choice(std::string name, std::string Config::*member, std::vector<std::string> choices,
+            std::string help) {
+  Flag flag{.name = name, .default_text = Config().*member, .help = std::move(help)};
+  std::string words;
+  for (const std::string& choice : choices) words += (words.empty() ? "" : ", ") + choice;
+  flag.placeholder = "WORD";
+  flag.allowed = words;
+  flag.store = [=](Config* config, std::string_view text) -> Status {
+    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      return BadValue("--" + name, text, words).value();
+    }
+    config->*member = std::string(text);
+    return Status();
+  };
+  return flag;
+}
+
+Flag Addresses(std::string name, std::vector<std::string> Config::*member, AddressUse use,
+               std::string default_text, std::string help) {
+  Flag flag{.name = name, .placeholder = "ADDR", .default_text = std::move(default_text)};
+  flag.allowed = use == AddressUse::kListen ? "host:port, [v6]:port, unix:PATH; port 0 picks one"
+                                            : "host:port, [v6]:port, unix:PATH; port 1 to 65535";
+  flag.help = std::move(help);
+  flag.repeatable = true;
+  flag.store = [=](Config* config, std::string_view text) -> Status {
+    auto address = ParseAddress("--" + name, text, use);
+    if (!address) return address.error();
+    auto& list = config->*member;
+    if (std::find(list.begin(), list.end(), *address) != list.end() && !address->ends_with(":0")) {
+      return BadValue("--" + name, text, "each address once").value();
+    }
+    list.push_back(*std::move(address));
+    return Status();
+  };
+  return flag;
+}
+
+/// A text that is parsed and kept as text.
+Flag Text(std::string name, std::string placeholder, std::string Config::*member, std::string allowed,
+          Result<std::string> (*parse)(std::string_view flag, std::string_view text), std::string help) {
+  const std::string initial = Config().*member;
+  Flag flag{
+      .name = name, .placeholder = std::move(placeholder), .default_text = initial.empty() ? "off" : initial};
+  flag.allowed = std::move(allowed);
+  flag.help = std::move(help);
+  flag.store = [=](Config* config, std::string_view text) {
+    return Store(parse("--" + name, text), &(config->*member));
+  };
+  return flag;
+}
+
+Result<std::string> ParseMetricsListen(std::string_view flag, std::string_view text) {
+  if (text.empty()) return std::string();
+  return ParseAddress(flag, text, AddressUse::kMetrics);
+}
+
+Flag BlockBytes() {
+  Flag flag = Bytes("block-bytes", &Config::block_bytes, kMinBlockBytes, kMaxBlockBytes, "4MiB",
+                    "Bytes of one block, the unit of copying; changes speed, never results");
+  flag.allowed += ", a multiple of " + FormatBytes(kBlockMultiple);
+  flag.store = [store = flag.store](Config* config, std::string_view text) -> Status {
+    if (Status status = store(config, text); !status.ok()) return status;
+    if (config->block_bytes % kBlockMultiple == 0) return Status();
+    return BadValue("--block-bytes", text, "a multiple of " + FormatBytes(kBlockMultiple)).value();
+  };
+  return flag;
+}
+
+void AddNetworkFlags(std::vector<Flag>* flags) {
+  flags->push_back(Addresses("listen", &Config::listen, AddressUse::kListen, "localhost:50051",
+                             "Address to serve gRPC on; may be repeated"));
+  flags->push_back(
+      Addresses("advertise", &Config::advertise, AddressUse::kAdvertise, "the listeners",
+                "Address that clients are told to open further connections to; may be repeated"));
+  flags->push_back(Bytes("receive-quota", &Config::receive_quota, kMinReceiveQuotaBytes, kMaxMemoryBytes,
+                         "64MiB",
+                         "Bytes that gRPC may hold for messages being received, over all connections"));
+  flags->push_back(
+      Whole("max-streams", &Config::max_streams, 1, 256, "Streams that one job may be striped over"));
+  flags->push_back(Switch("reflection", &Config::reflection, true, "Serve gRPC reflection"));
+  flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",
+                        ParseHeader,
+                        "Header that names the caller; only behind a proxy that sets it itself"));
+}
+
+void AddEngineFlags(std::vector<Flag>* flags) {
+  flags->push_back(Text("device", "DEVICE", &Config::device, "auto, cpu, cuda, cuda:N", ParseDevice,
+                        "Device to compute on; auto takes the GPU where one works, else the CPU"));
+  flags->push_back(
+      Whole("lanes", &Config::lanes, 1, kMaxLanes, "Streams of the device that work side by side"));
+  flags->push_back(BlockBytes());
+  flags->push_back(Switch("no-overlap", &Config::overlap, false,
+                          "Do not overlap copies and kernels; for study, results are the same"));
+  flags->push_back(Bytes("pinned-bytes", &Config::pinned_bytes, kMiB, kMaxMemoryBytes,
+                         "1GiB or 1/8 of memory", "Bytes of pinned host memory, at least four blocks"));
+  flags->push_back(Bytes("device-bytes", &Config::device_bytes, kMiB, kMaxMemoryBytes, "80% of free",
+                         "Bytes of device memory for arrays; taken as needed"));
+  flags->push_back(Whole("max-in-flight", &Config::max_in_flight, 1, 65536, "Jobs that run at once"));
+  flags->push_back(
+      Whole("queue-length", &Config::queue_length, 0, 1'000'000, "Jobs that may wait for admission"));
+  flags->push_back(Seconds("queue-seconds", &Config::queue_seconds, 0, 3600,
+                           "Seconds that a job may wait before it is refused as BUSY"));
+  flags->push_back(Seconds("idle-seconds", &Config::idle_seconds, 0.1, 86400,
+                           "Seconds within which a stream must carry a block, or lose its job"));
+}
+
+void AddOperatorFlags(std::vector<Flag>* flags) {
+  flags->push_back(Text("metrics-listen", "ADDR", &Config::metrics_listen,
+                        "host:port, [v6]:port; port 0 picks one", ParseMetricsListen,
+                        "Address to serve Prometheus metrics on, at /metrics"));
+  flags->push_back(Seconds("drain-seconds", &Config::drain_seconds, 0, 86400,
+                           "Seconds that running calls get to end after SIGTERM or SIGINT"));
+  flags->push_back(
+      Choice("log-format", &Config::log_format, {"text", "json"}, "Form of log lines on stderr"));
+  flags->push_back(Choice("log-level", &Config::log_level, {"trace", "debug", "info", "warn", "error"},
+                          "Least severe level that is logged; info has a line for each call"));
+}
+
+}  // namespace
+
+std::string Flag::env() const {
+  std::string variable = "TILEWIRE_";
+  for (char c : name) {
+    variable += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return variable;
+}
+
+const std::vector<Flag>& Flags() {
+  static const std::vector<Flag> flags = [] {
+    std::vector<Flag> all;
+    AddNetworkFlags(&all);
+    AddEngineFlags(&all);
+    AddOperatorFlags(&all);
+    return all;
+  }();
+  return flags;
+}
+
+Status CheckConfig(const Config& config) {
+  const int64_t least = kMinStagingBlocks * config.block_bytes;
+  if (config.pinned_bytes != 0 && config.pinned_bytes < least) {
+    return BadValue("--pinned-bytes", FormatBytes(config.pinned_bytes),
+                    "at least four blocks of --block-bytes, " + FormatBytes(least))
+        .value();
+  }
+  return Status();
+}
+
+}  // namespace tilewire::ops

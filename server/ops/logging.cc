@@ -1,0 +1,175 @@
+#include "server/ops/logging.h"
+
+#include <spdlog/formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace tilewire::ops {
+namespace {
+
+using spdlog::level::level_enum;
+using LineFormat = std::string (*)(spdlog::log_clock::time_point, level_enum, std::string_view,
+                                   std::span<const Field>);
+
+/// Fields of the event that this thread is logging: spdlog's sinks run on the caller's thread, so its
+/// formatter finds them here.
+thread_local std::span<const Field> current_fields;
+
+/// A line of a logger is one of our lines.
+class LineFormatter : public spdlog::formatter {
+ public:
+  explicit LineFormatter(LineFormat line_format) : format_(line_format) {}
+
+  void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& dest) override {
+    std::string line = format_(msg.time, msg.level, std::string_view(msg.payload.data(), msg.payload.size()),
+                               current_fields);
+    line += '\n';
+    dest.append(line.data(), line.data() + line.size());
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<LineFormatter>(format_);
+  }
+
+ private:
+  LineFormat format_;
+};
+
+/// RFC 3339, UTC, milliseconds.
+std::string Timestamp(spdlog::log_clock::time_point time) {
+  using std::chrono::milliseconds;
+  const int64_t ms = std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
+  const int64_t millis = ((ms % 1000) + 1000) % 1000;
+  const std::time_t seconds = static_cast<std::time_t>((ms - millis) / 1000);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 40> date{};
+  const size_t used = std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  std::array<char, 8> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), ".%03dZ", static_cast<int>(millis));
+  return std::string(date.data(), used) + fraction.data();
+}
+
+std::string_view LevelName(level_enum level) {
+  switch (level) {
+    case level_enum::trace:
+      return "trace";
+    case level_enum::debug:
+      return "debug";
+    case level_enum::info:
+      return "info";
+    case level_enum::warn:
+      return "warn";
+    case level_enum::err:
+      return "error";
+    case level_enum::critical:
+      return "fatal";
+    default:
+      return "off";
+  }
+}
+
+/// Printable ASCII stays, all else is escaped, so that a line stays one line and a terminal obeys nobody.
+void AppendEscaped(std::string_view text, std::string* out) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      *out += '\\';
+      *out += c;
+    } else if (byte >= 0x20 && byte < 0x7f) {
+      *out += c;
+    } else {
+      *out += "\\x";
+      *out += kHex[byte >> 4];
+      *out += kHex[byte & 15];
+    }
+  }
+}
+
+void AppendTextValue(const std::string& text, std::string* out) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
+  });
+  if (plain) {
+    *out += text;
+    return;
+  }
+  *out += '"';
+  AppendEscaped(text, out);
+  *out += '"';
+}
+
+std::string NumberText(double number) {
+  std::array<char, 40> buffer{};
+  const int used = std::snprintf(buffer.data(), buffer.size(), "%.10g", number);
+  return std::string(buffer.data(), static_cast<size_t>(std::max(0, used)));
+}
+
+}  // namespace
+
+std::string FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
+                           std::span<const Field> fields) {
+  std::string line = Timestamp(time);
+  std::string name(LevelName(level));
+  name.resize(std::max<size_t>(name.size(), 5), ' ');
+  line.append(" ").append(name).append(" ");
+  AppendEscaped(msg, &line);
+  for (const Field& field : fields) {
+    line.append(" ").append(field.name).append("=");
+    if (const auto* text = std::get_if<std::string>(&field.value)) AppendTextValue(*text, &line);
+    if (const auto* whole = std::get_if<int64_t>(&field.value)) line += std::to_string(*whole);
+    if (const auto* number = std::get_if<double>(&field.value)) line += NumberText(*number);
+    if (const auto* truth = std::get_if<bool>(&field.value)) line += *truth ? "true" : "false";
+  }
+  return line;
+}
+
+std::string FormatJsonLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
+                           std::span<const Field> fields) {
+  nlohmann::ordered_json line;
+  line["ts"] = Timestamp(time);
+  line["level"] = LevelName(level);
+  line["msg"] = msg;
+  for (const Field& field : fields) {
+    std::visit([&](const auto& value) { line[field.name] = value; }, field.value);
+  }
+  return line.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void InitLogging(const std::string& format, const std::string& level) {
+  auto logger =
+      std::make_shared<spdlog::logger>("tilewired", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_formatter(std::make_unique<LineFormatter>(format == "json" ? FormatJsonLine : FormatTextLine));
+  level_enum threshold = spdlog::level::info;
+  for (level_enum known : {level_enum::trace, level_enum::debug, level_enum::warn, level_enum::err}) {
+    if (level == LevelName(known)) threshold = known;
+  }
+  logger->set_level(threshold);
+  // A logging failure (stderr gone) must not become a flood or an exception.
+  logger->set_error_handler([](const std::string&) {});
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void LogEvent(level_enum level, std::string_view msg, std::span<const Field> fields) {
+  auto* logger = spdlog::default_logger_raw();
+  if (logger == nullptr || !logger->should_log(level)) return;
+  const auto outer = std::exchange(current_fields, fields);
+  logger->log(level, spdlog::string_view_t(msg.data(), msg.size()));
+  current_fields = outer;
+}
+
+void LogEvent(level_enum level, std::string_view msg, std::initializer_list<Field> fields) {
+  LogEvent(level, msg, std::span<const Field>(fields.begin(), fields.size()));
+}
+
+}  // namespace tilewire::ops

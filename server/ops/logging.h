@@ -1,0 +1,53 @@
+// Log lines on stderr: one line an event, for people or for programs, whatever bytes clients put into fields.
+#pragma once
+
+#include <spdlog/common.h>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace tilewire::ops {
+
+/// A named value of an event. Names are ours: lower_snake, units last.
+struct Field {
+  using Value = std::variant<std::string, int64_t, double, bool>;
+
+  Field(std::string_view field_name, std::string_view text) : name(field_name), value(std::string(text)) {}
+  Field(std::string_view field_name, const char* text) : name(field_name), value(std::string(text)) {}
+  Field(std::string_view field_name, const std::string& text) : name(field_name), value(text) {}
+  Field(std::string_view field_name, bool truth) : name(field_name), value(truth) {}
+  Field(std::string_view field_name, double number) : name(field_name), value(number) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Field(std::string_view field_name, T number)
+      : name(field_name), value(static_cast<int64_t>(number)) {}
+
+  std::string name;
+  Value value;
+};
+
+/// Makes every spdlog line of this process a line on stderr in `format` ("text" or "json"; else text) from
+/// `level`
+/// ("trace", "debug", "info", "warn", "error"; else info) upward. Call once before threads log.
+///   text: 2026-01-02T03:04:05.678Z info  call finished method=Kernels.Rmse wall_us=812.4 peer="a b"
+///   json: {"ts":"2026-01-02T03:04:05.678Z","level":"info","msg":"call finished","method":"Kernels.Rmse",...}
+/// Text is plain ASCII: other bytes, control characters, quotes and backslashes are escaped (\xNN, \", \\).
+/// JSON is ASCII as well; what is not UTF-8 becomes U+FFFD.
+void InitLogging(const std::string& format, const std::string& level);
+
+/// Logs one event. Thread-safe; never throws. Costs a comparison where the level is off.
+void LogEvent(spdlog::level::level_enum level, std::string_view msg, std::span<const Field> fields);
+void LogEvent(spdlog::level::level_enum level, std::string_view msg,
+              std::initializer_list<Field> fields = {});
+
+/// The line of an event without its newline; what InitLogging's formats print. For tests and other sinks.
+std::string FormatTextLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level,
+                           std::string_view msg, std::span<const Field> fields);
+std::string FormatJsonLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level,
+                           std::string_view msg, std::span<const Field> fields);
+
+}  // namespace tilewire::ops
