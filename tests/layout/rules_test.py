@@ -1,0 +1,89 @@
+"""The layout checks against small trees that break one rule each: a check that cannot fail checks nothing."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(check, files):
+    """Exit status and output of a check over a tree of {path: text}."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+        command = [sys.executable, "-B", os.path.join(HERE, check + ".py"), root]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+class LayoutRules(unittest.TestCase):
+    def wrong(self, check, files, complaint):
+        status, output = run(check, files)
+        self.assertEqual(status, 1, output)
+        self.assertIn(complaint, output)
+
+    def right(self, check, files):
+        status, output = run(check, files)
+        self.assertEqual(status, 0, output)
+
+    def test_include_downward(self):
+        self.right("includes", {"kernels/array/a.h": "#include <vector>\n",
+                                "server/base/b.h": '#include "kernels/array/a.h"\n',
+                                "server/rpc/c.h": '#include <grpcpp/grpcpp.h>\n#include "server/base/b.h"\n'})
+
+    def test_include_upward(self):
+        self.wrong("includes", {"kernels/array/a.h": '\n#include "kernels/rmse/r.h"\n', "kernels/rmse/r.h": ""},
+                   'kernels/array/a.h:2: kernels/array/ may not include "kernels/rmse/r.h"')
+        self.wrong("includes", {"server/engine/e.cc": '#include "server/rpc/r.h"\n'}, "server/engine/e.cc:1:")
+        self.wrong("includes", {"client/cpp/c.cc": '#include "server/base/limits.h"\n'}, "client/cpp/c.cc:1:")
+
+    def test_relative_include(self):
+        self.wrong("includes", {"server/base/b.cc": '#include "b.h"\n'}, 'may not include "b.h"')
+
+    def test_kernels_without_threads(self):
+        self.wrong("includes", {"kernels/rmse/r.cc": "#  include <mutex>\n"}, "kernels/rmse/r.cc:1:")
+
+    def test_grpc_reached_through_own_headers(self):
+        self.wrong("includes", {"server/ops/o.cc": '#include "server/rpc/mid.h"\n',
+                                "server/rpc/mid.h": '#include "server/rpc/deep.h"\n',
+                                "server/rpc/deep.h": "#include <grpcpp/server.h>\n"},
+                   "(through server/rpc/mid.h -> server/rpc/deep.h)")
+
+    def test_protobuf_in_engine(self):
+        self.wrong("includes", {"server/engine/e.h": '#include "tilewire/v1/types.pb.h"\n'}, "types.pb.h")
+
+    def test_cuda_places(self):
+        cuda = "#include <cuda_runtime_api.h>\n"
+        self.right("includes", {"kernels/rmse/rmse_cuda.h": cuda, "kernels/rmse/rmse.cu": cuda,
+                                "kernels/bench/b.h": cuda, "server/engine/cuda_lane.h": cuda})
+        self.wrong("includes", {"server/base/b.h": cuda}, "CUDA headers only in")
+        self.wrong("includes", {"kernels/rmse/host.cc": '#include "kernels/rmse/rmse_cuda.h"\n',
+                                "kernels/rmse/rmse_cuda.h": cuda}, "kernels/rmse/host.cc:1:")
+
+    def test_unknown_layer(self):
+        self.wrong("includes", {"server/extra/x.h": ""}, "belongs to no layer")
+
+    def test_sizes(self):
+        self.right("sizes", {"a/b.cc": "x\n" * 300, "build/big.cc": "x\n" * 999, "notes.txt": "x\n" * 999})
+        self.wrong("sizes", {"a/b.cc": "x\n" * 301}, "a/b.cc:301: 301 lines; allowed: 300")
+
+    def test_links(self):
+        self.right("links", {"README.md": "# Top\n[a](docs/a.md#two-words) [b](#top) [c](https://example.com/x)\n"
+                                          "```\n[no](link.md)\n```\n",
+                             "docs/a.md": "## Two words\n[up](../README.md)\n"})
+        self.wrong("links", {"README.md": "\n[a](missing.md)\n"}, "README.md:2: link missing.md: does not exist")
+        self.wrong("links", {"README.md": "[a](#nowhere)\n"}, "has no such heading")
+        self.wrong("links", {"README.md": "[a](../outside.md)\n"}, "leaves the repository")
+
+    def test_an_empty_tree_is_wrong(self):
+        for check in ("includes", "sizes", "links"):
+            self.wrong(check, {"x.txt": ""}, "found no files")
+
+
+if __name__ == "__main__":
+    unittest.main()
