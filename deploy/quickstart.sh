@@ -163,6 +163,7 @@ TEXT
   check_machine
 
   if [[ $install == yes ]]; then step "Packages"; deploy/install-deps.sh --python; fi
+  "$PYTHON" -c 'import numpy' 2>/dev/null || fail "$PYTHON has no numpy (package python3-numpy)."
   step "Build"
   mkdir -p build
   build
@@ -182,10 +183,10 @@ TEXT
   cat <<TEXT
 
 Everything is right. What next:
-  $BUILD/bin/tilewired &                    a server on localhost:50051
-  $BUILD/bin/tilewire info                  what it runs on
-  $BUILD/bin/tilewire --help                what it can do
-  tests/run.sh --quick                      build and run the tests
+  $BUILD/bin/tilewired        a server on localhost:50051 (Ctrl-C ends it)
+  $BUILD/bin/tilewire info    in another terminal: what it runs on
+  $BUILD/bin/tilewire --help  what else the client can do
+  tests/run.sh --quick              build and run the tests
 TEXT
 }
 
