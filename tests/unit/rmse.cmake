@@ -1,2 +1,3 @@
-tilewire_test(tilewire_rmse_tests SOURCES unit / rmse_test.cc unit / rmse_plan_test.cc unit /
-              rmse_golden_test.cc DEPS tilewire_kernels LABELS unit tsan)
+tilewire_test(tilewire_rmse_tests
+  SOURCES unit/rmse_test.cc unit/rmse_plan_test.cc unit/rmse_golden_test.cc
+  DEPS tilewire_kernels LABELS unit tsan)
