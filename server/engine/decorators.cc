@@ -1,10 +1,12 @@
 #include "server/engine/decorators.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
+#include <mutex>
 #include <optional>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -36,10 +38,7 @@ class ForwardingDevice : public Device {
 class SlowLane final : public Lane {
  public:
   SlowLane(std::unique_ptr<Lane> lane, const SlowOptions& options, uint64_t number)
-      : lane_(std::move(lane)),
-        options_(options),
-        random_(options.seed * 0x9e3779b97f4a7c15 + number),
-        thread_([this] { Serve(); }) {}
+      : lane_(std::move(lane)), options_(options), number_(number), thread_([this] { Serve(); }) {}
   ~SlowLane() override {
     {
       std::lock_guard lock(mutex_);
@@ -72,10 +71,7 @@ class SlowLane final : public Lane {
   void Submit(std::chrono::microseconds delay, OnComplete done, std::function<void(OnComplete)> submit) {
     {
       std::lock_guard lock(mutex_);
-      if (options_.jitter.count() > 0) {
-        std::uniform_int_distribution<int64_t> jitter(0, options_.jitter.count());
-        delay += std::chrono::microseconds(jitter(random_));
-      }
+      delay += SlowJitter(options_, number_, submitted_++);
       queue_.push_back({delay, std::move(done), std::move(submit)});
     }
     wake_.notify_all();
@@ -114,10 +110,11 @@ class SlowLane final : public Lane {
 
   const std::unique_ptr<Lane> lane_;
   const SlowOptions options_;
+  const uint64_t number_;  ///< of the lane
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Submission> queue_;
-  std::mt19937_64 random_;
+  uint64_t submitted_ = 0;
   bool stop_ = false;
   std::thread thread_;  ///< last: it uses all the others
 };
@@ -234,6 +231,19 @@ class OutOfMemoryDevice final : public ForwardingDevice {
 };
 
 }  // namespace
+
+std::chrono::microseconds SlowJitter(const SlowOptions& options, uint64_t lane, uint64_t submission) {
+  // Hashed, not drawn: the k-th submission gets the same however threads interleave.
+  uint64_t x = options.seed;
+  for (uint64_t part : {lane, submission}) {
+    x = (x + part + 1) * 0x9e3779b97f4a7c15;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9;
+    x ^= x >> 32;
+  }
+  const auto bound = static_cast<uint64_t>(std::max<int64_t>(options.jitter.count(), 0)) + 1;
+  return std::chrono::microseconds(x % bound);
+}
 
 std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, const SlowOptions& options) {
   return std::make_unique<SlowDevice>(std::move(device), options);

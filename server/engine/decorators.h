@@ -20,6 +20,9 @@ struct SlowOptions {
   uint64_t seed = 1;
 };
 
+/// What `options.jitter` adds to the `submission`-th submission (from 0) of the `lane`-th lane (from 0).
+std::chrono::microseconds SlowJitter(const SlowOptions& options, uint64_t lane, uint64_t submission);
+
 /// Every submission starts only after its delay, as late as it may: data that the caller changes or frees too
 /// early shows as a wrong result. Lanes delay independently of each other.
 std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, const SlowOptions& options);
