@@ -1,0 +1,287 @@
+// The command line, the environment and the file together: precedence, errors, help, and that the README
+// tells it.
+#include "server/ops/config.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "server/ops/flags.h"
+#include "server/ops/version.h"
+
+namespace tilewire::ops {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+struct Said {
+  ParseOutcome outcome;
+  std::string out, err;
+};
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tilewire-config-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    dir_ = pattern;
+    for (const Flag& flag : Flags()) unsetenv(flag.env().c_str());
+    unsetenv("TILEWIRE_CONFIG");
+  }
+  void TearDown() override {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+    std::filesystem::remove_all(dir_);
+  }
+
+  void Env(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+  std::string File(const std::string& text) {
+    const std::string path = (dir_ / "tilewired.toml").string();
+    std::ofstream(path) << text;
+    return path;
+  }
+  static Said Parse(const Strings& args) {
+    std::vector<const char*> argv{"tilewired"};
+    for (const std::string& arg : args) argv.push_back(arg.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Said said{ParseCommandLine(static_cast<int>(argv.size()), argv.data()), "", ""};
+    said.out = testing::internal::GetCapturedStdout();
+    said.err = testing::internal::GetCapturedStderr();
+    return said;
+  }
+  static Config Good(const Strings& args) {
+    Said said = Parse(args);
+    EXPECT_TRUE(said.outcome.config) << said.err;
+    EXPECT_EQ(said.out + said.err, "");
+    return said.outcome.config.value_or(Config());
+  }
+  /// Exit code 2, nothing on stdout, and a message that holds `parts`.
+  static void Bad(const Strings& args, const Strings& parts) {
+    Said said = Parse(args);
+    EXPECT_FALSE(said.outcome.config);
+    EXPECT_EQ(said.outcome.exit_code, 2);
+    EXPECT_EQ(said.out, "");
+    for (const std::string& part : parts) {
+      EXPECT_NE(said.err.find(part), std::string::npos) << "no `" << part << "` in: " << said.err;
+    }
+  }
+
+  std::filesystem::path dir_;
+  Strings set_;
+};
+
+TEST_F(ConfigTest, DefaultsAreTheDocumentedOnes) {
+  const Config config = Good({});
+  EXPECT_EQ(config.listen, Strings{"localhost:50051"});
+  EXPECT_EQ(config.device, "auto");
+  EXPECT_EQ(config.lanes, 4);
+  EXPECT_EQ(config.block_bytes, 4 * kMiB);
+  EXPECT_TRUE(config.overlap);
+  EXPECT_EQ(config.pinned_bytes, 0);
+  EXPECT_EQ(config.device_bytes, 0);
+  EXPECT_EQ(config.max_in_flight, 64);
+  EXPECT_EQ(config.queue_length, 256);
+  EXPECT_EQ(config.queue_seconds, 10);
+  EXPECT_EQ(config.idle_seconds, 30);
+  EXPECT_EQ(config.receive_quota, 64 * kMiB);
+  EXPECT_EQ(config.max_streams, 16);
+  EXPECT_EQ(config.drain_seconds, 30);
+  EXPECT_EQ(config.metrics_listen + config.identity_header + config.allow_regions, "");
+  EXPECT_FALSE(config.reflection);
+  EXPECT_EQ(config.log_format, "text");
+  EXPECT_EQ(config.log_level, "info");
+}
+
+TEST_F(ConfigTest, EveryFlagArrives) {
+  const Config config = Good({"--listen",
+                              "0.0.0.0:0",
+                              "--listen=unix:/run/t.sock",
+                              "--advertise",
+                              "h:1",
+                              "--device",
+                              "cuda:1",
+                              "--lanes",
+                              "8",
+                              "--block-bytes",
+                              "1MiB",
+                              "--no-overlap",
+                              "--pinned-bytes",
+                              "2GiB",
+                              "--device-bytes",
+                              "10GiB",
+                              "--max-in-flight",
+                              "7",
+                              "--queue-length",
+                              "0",
+                              "--queue-seconds",
+                              "0.5",
+                              "--idle-seconds",
+                              "1.5",
+                              "--receive-quota",
+                              "32MiB",
+                              "--max-streams",
+                              "3",
+                              "--metrics-listen",
+                              "[::1]:9090",
+                              "--reflection",
+                              "--identity-header",
+                              "X-User",
+                              "--drain-seconds",
+                              "0",
+                              "--log-format",
+                              "json",
+                              "--log-level",
+                              "warn"});
+  EXPECT_EQ(config.listen, (Strings{"0.0.0.0:0", "unix:/run/t.sock"}));
+  EXPECT_EQ(config.advertise, Strings{"h:1"});
+  EXPECT_EQ(config.device, "cuda:1");
+  EXPECT_EQ(config.lanes, 8);
+  EXPECT_EQ(config.block_bytes, kMiB);
+  EXPECT_FALSE(config.overlap);
+  EXPECT_EQ(config.pinned_bytes, 2 * kGiB);
+  EXPECT_EQ(config.device_bytes, 10 * kGiB);
+  EXPECT_EQ(config.max_in_flight, 7);
+  EXPECT_EQ(config.queue_length, 0);
+  EXPECT_EQ(config.queue_seconds, 0.5);
+  EXPECT_EQ(config.idle_seconds, 1.5);
+  EXPECT_EQ(config.receive_quota, 32 * kMiB);
+  EXPECT_EQ(config.max_streams, 3);
+  EXPECT_EQ(config.metrics_listen, "[::1]:9090");
+  EXPECT_TRUE(config.reflection);
+  EXPECT_EQ(config.identity_header, "x-user");
+  EXPECT_EQ(config.drain_seconds, 0);
+  EXPECT_EQ(config.log_format, "json");
+  EXPECT_EQ(config.log_level, "warn");
+}
+
+TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
+  const std::string file =
+      File("lanes = 1\nqueue-length = 1\nmax-streams = 1\n# a comment\nlisten = [\"f:1\", \"f:2\"]\n");
+  Env("TILEWIRE_LANES", "2");
+  Env("TILEWIRE_QUEUE_LENGTH", "2");
+  Env("TILEWIRE_MAX_IN_FLIGHT", "2");
+  const Config config = Good({"--config", file, "--lanes", "3"});
+  EXPECT_EQ(config.lanes, 3);
+  EXPECT_EQ(config.queue_length, 2);
+  EXPECT_EQ(config.max_in_flight, 2);
+  EXPECT_EQ(config.max_streams, 1);
+  EXPECT_EQ(config.listen, (Strings{"f:1", "f:2"}));
+  EXPECT_EQ(config.block_bytes, 4 * kMiB);
+}
+
+TEST_F(ConfigTest, RepeatableFlagsReplaceWeakerSourcesWhole) {
+  const std::string file = File("listen = [\"f:1\", \"f:2\"]\n");
+  Env("TILEWIRE_LISTEN", "e:1,[::1]:2");
+  EXPECT_EQ(Good({"--config", file}).listen, (Strings{"e:1", "[::1]:2"}));
+  EXPECT_EQ(Good({"--config", file, "--listen", "c:1"}).listen, Strings{"c:1"});
+}
+
+TEST_F(ConfigTest, EmptyVariablesCountAsUnset) {
+  Env("TILEWIRE_LANES", "");
+  Env("TILEWIRE_CONFIG", "");
+  EXPECT_EQ(Good({}).lanes, 4);
+}
+
+TEST_F(ConfigTest, FileMayBeNamedByTheEnvironmentAndSetSwitches) {
+  Env("TILEWIRE_CONFIG",
+      File("reflection = true\nno-overlap = true\nblock-bytes = \"8 MiB\"\nlog-level = \"debug\"\n"));
+  const Config config = Good({});
+  EXPECT_TRUE(config.reflection);
+  EXPECT_FALSE(config.overlap);
+  EXPECT_EQ(config.block_bytes, 8 * kMiB);
+  EXPECT_EQ(config.log_level, "debug");
+}
+
+TEST_F(ConfigTest, SwitchesCanBeTurnedBack) {
+  Env("TILEWIRE_REFLECTION", "yes");
+  Env("TILEWIRE_NO_OVERLAP", "0");
+  EXPECT_TRUE(Good({}).reflection);
+  EXPECT_TRUE(Good({}).overlap);
+  EXPECT_FALSE(Good({"--reflection=false"}).reflection);
+}
+
+TEST_F(ConfigTest, WrongValuesNameFlagValueAllowedAndSource) {
+  Bad({"--lanes", "0"}, {"--lanes is 0; allowed: a whole number from 1 to 64", "the command line"});
+  Env("TILEWIRE_LANES", "65");
+  Bad({}, {"--lanes is 65", "1 to 64", "TILEWIRE_LANES"});
+  EXPECT_EQ(Good({"--lanes", "3"}).lanes, 3);
+  unsetenv("TILEWIRE_LANES");
+  const std::string file = File("lanes = many\n");
+  Bad({"--config", file}, {"--lanes is many", file});
+  Bad({"--config", file, "--lanes", "3"}, {"--lanes is many", file});
+}
+
+TEST_F(ConfigTest, EveryFlagRefusesNonsense) {
+  for (const Flag& flag : Flags()) {
+    const std::string name = "--" + flag.name;
+    Bad({name + "=non sense"}, {name + " is non sense; allowed: "});
+  }
+}
+
+TEST_F(ConfigTest, UnknownThingsAreErrors) {
+  Bad({"--lane", "3"}, {"--lane"});
+  Bad({"serve"}, {"serve"});
+  Bad({"--lanes"}, {"--lanes"});
+  Bad({"--allow-regions", "x"}, {"--allow-regions"});
+  for (const char* text : {"lane = 3\n", "config = \"x\"\n", "version = true\n", "[server]\nlanes = 3\n",
+                           "garbage\n", "server.lanes = 3\n"}) {
+    Bad({"--config", File(text)}, {"unknown key"});
+  }
+}
+
+TEST_F(ConfigTest, FilesThatCannotBeReadAreErrors) {
+  Bad({"--config", (dir_ / "absent").string()}, {"absent", "--config"});
+  Bad({"--config", dir_.string()}, {"a directory"});
+  Env("TILEWIRE_CONFIG", (dir_ / "absent").string());
+  Bad({}, {"absent"});
+}
+
+TEST_F(ConfigTest, SecondValuesAreErrorsWhereOneIsMeant) {
+  Bad({"--lanes", "3", "--lanes", "4"}, {"--lanes is given 2 values"});
+  Bad({"--config", File("lanes = 3\nqueue-length = 1\nlanes = 4\n")}, {"--lanes is given 2 values"});
+  Bad({"--listen", "a:1", "--listen", "a:1"}, {"--listen is a:1; allowed: each address once"});
+  EXPECT_EQ(Good({"--listen", "a:0", "--listen", "a:0"}).listen.size(), 2u);
+}
+
+TEST_F(ConfigTest, RelationsBetweenFlags) {
+  Bad({"--block-bytes", "5000"}, {"--block-bytes is 5000", "a multiple of 4KiB"});
+  Bad({"--pinned-bytes", "15MiB"}, {"--pinned-bytes is 15MiB", "16MiB"});
+  EXPECT_EQ(Good({"--pinned-bytes", "16MiB"}).pinned_bytes, 16 * kMiB);
+  Bad({"--pinned-bytes", "16MiB", "--block-bytes", "8MiB"}, {"--pinned-bytes"});
+}
+
+TEST_F(ConfigTest, HelpNamesEveryFlagItsVariableAndItsDefault) {
+  Said said = Parse({"--help"});
+  EXPECT_FALSE(said.outcome.config);
+  EXPECT_EQ(said.outcome.exit_code, 0);
+  EXPECT_EQ(said.err, "");
+  for (const Flag& flag : Flags()) {
+    EXPECT_NE(said.out.find("--" + flag.name), std::string::npos) << flag.name;
+    EXPECT_NE(said.out.find("[" + flag.env() + "]"), std::string::npos) << flag.name;
+    EXPECT_NE(said.out.find("Allowed: " + flag.allowed + ". Default: " + flag.default_text + "."),
+              std::string::npos)
+        << flag.name;
+  }
+}
+
+TEST_F(ConfigTest, VersionSaysWhatWasBuilt) {
+  Said said = Parse({"--version"});
+  EXPECT_FALSE(said.outcome.config);
+  EXPECT_EQ(said.outcome.exit_code, 0);
+  EXPECT_EQ(said.out.find("tilewired " + std::string(Version()) + "\nCUDA: "), 0u) << said.out;
+}
+
+TEST_F(ConfigTest, HelpIsGivenEvenWhereOtherThingsAreWrong) {
+  Env("TILEWIRE_LANES", "0");
+  EXPECT_EQ(Parse({"--help"}).outcome.exit_code, 0);
+}
+
+}  // namespace
+}  // namespace tilewire::ops

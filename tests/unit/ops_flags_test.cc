@@ -1,0 +1,78 @@
+// The table of flags: its texts agree with Config and with the README.
+#include "server/ops/flags.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace tilewire::ops {
+namespace {
+
+/// A Config with nothing of the defaults in it.
+Config Blank() {
+  Config config;
+  config.listen.clear();
+  config.device = config.log_format = config.log_level = "";
+  config.lanes = config.max_in_flight = config.queue_length = config.max_streams = -1;
+  config.block_bytes = config.receive_quota = -1;
+  config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
+  config.overlap = false;
+  config.reflection = true;
+  return config;
+}
+
+TEST(FlagTable, DefaultsInTextAreTheDefaults) {
+  const std::set<std::string> in_words{"advertise", "pinned-bytes", "device-bytes", "metrics-listen",
+                                       "identity-header"};
+  Config config = Blank();
+  for (const Flag& flag : Flags()) {
+    if (in_words.contains(flag.name)) continue;
+    EXPECT_TRUE(flag.store(&config, flag.default_text).ok()) << flag.name;
+  }
+  const Config defaults;
+  EXPECT_EQ(config.listen, defaults.listen);
+  EXPECT_EQ(config.device, defaults.device);
+  EXPECT_EQ(config.lanes, defaults.lanes);
+  EXPECT_EQ(config.block_bytes, defaults.block_bytes);
+  EXPECT_EQ(config.overlap, defaults.overlap);
+  EXPECT_EQ(config.max_in_flight, defaults.max_in_flight);
+  EXPECT_EQ(config.queue_length, defaults.queue_length);
+  EXPECT_EQ(config.queue_seconds, defaults.queue_seconds);
+  EXPECT_EQ(config.idle_seconds, defaults.idle_seconds);
+  EXPECT_EQ(config.receive_quota, defaults.receive_quota);
+  EXPECT_EQ(config.max_streams, defaults.max_streams);
+  EXPECT_EQ(config.reflection, defaults.reflection);
+  EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
+  EXPECT_EQ(config.log_format, defaults.log_format);
+  EXPECT_EQ(config.log_level, defaults.log_level);
+}
+
+TEST(FlagTable, NamesAreUniqueAndComplete) {
+  std::set<std::string> names;
+  for (const Flag& flag : Flags()) {
+    EXPECT_TRUE(names.insert(flag.name).second) << flag.name;
+    EXPECT_FALSE(flag.help.empty() || flag.allowed.empty() || flag.default_text.empty()) << flag.name;
+    EXPECT_NE(flag.help.back(), '.') << flag.name;
+  }
+  EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
+  EXPECT_EQ(names.size(), 20u);
+}
+
+TEST(FlagTable, ReadmeHasEachRow) {
+  std::ifstream in(TILEWIRE_OPS_README);
+  ASSERT_TRUE(in) << TILEWIRE_OPS_README;
+  std::stringstream text;
+  text << in.rdbuf();
+  for (const Flag& flag : Flags()) {
+    const std::string value = flag.placeholder.empty() ? "" : " " + flag.placeholder;
+    const std::string row = "| `--" + flag.name + value + "` | " + flag.default_text + " | " + flag.allowed +
+                            " | " + flag.help + " |\n";
+    EXPECT_NE(text.str().find(row), std::string::npos) << "missing in server/ops/README.md:\n" << row;
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::ops

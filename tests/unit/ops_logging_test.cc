@@ -1,0 +1,190 @@
+// Log lines: their form, and that no byte of a client's breaks one.
+#include "server/ops/logging.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/ops/access_log.h"
+
+namespace tilewire::ops {
+namespace {
+
+using Json = nlohmann::json;
+
+spdlog::log_clock::time_point At(int64_t ms) {
+  return spdlog::log_clock::time_point(std::chrono::milliseconds(ms));
+}
+
+std::string Text(std::string_view msg, std::vector<Field> fields) {
+  return FormatTextLine(At(1767323045678), spdlog::level::info, msg, fields);
+}
+
+Json Parsed(std::string_view msg, std::vector<Field> fields) {
+  return Json::parse(FormatJsonLine(At(1767323045678), spdlog::level::warn, msg, fields));
+}
+
+/// All 256 bytes.
+std::string EveryByte() {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  return bytes;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(TextLine, IsReadable) {
+  EXPECT_EQ(
+      Text("call",
+           {{"method", "Kernels.Rmse"}, {"blocks", 3u}, {"wall_us", 812.5}, {"ok", true}, {"peer", "a b"}}),
+      "2026-01-02T03:04:05.678Z info  call method=Kernels.Rmse blocks=3 wall_us=812.5 ok=true peer=\"a b\"");
+  EXPECT_EQ(FormatTextLine(At(0), spdlog::level::err, "x", {}), "1970-01-01T00:00:00.000Z error x");
+}
+
+TEST(TextLine, EscapesWhatWouldBreakIt) {
+  EXPECT_EQ(Text("a\nb", {{"empty", ""},
+                          {"quoted", "say \"hi\"\\"},
+                          {"line", "x\ny\x1b[31m"},
+                          {"utf8", "\u00e9"},
+                          {"eq", "k=v"}}),
+            "2026-01-02T03:04:05.678Z info  a\\x0ab empty=\"\" quoted=\"say \\\"hi\\\"\\\\\" "
+            "line=\"x\\x0ay\\x1b[31m\" "
+            "utf8=\"\\xc3\\xa9\" eq=\"k=v\"");
+  for (char c : Text(EveryByte(), {{"bytes", EveryByte()}})) {
+    ASSERT_GE(c, 0x20);
+    ASSERT_LT(c, 0x7f);
+  }
+}
+
+TEST(JsonLine, HasTimeLevelMessageAndTypedFields) {
+  const Json line = Parsed("call", {{"method", "Kernels.Rmse"},
+                                    {"bytes", int64_t{1} << 60},
+                                    {"wall_us", 812.5},
+                                    {"ok", false},
+                                    {"none", std::nan("")}});
+  EXPECT_EQ(line["ts"], "2026-01-02T03:04:05.678Z");
+  EXPECT_EQ(line["level"], "warn");
+  EXPECT_EQ(line["msg"], "call");
+  EXPECT_EQ(line["method"], "Kernels.Rmse");
+  EXPECT_EQ(line["bytes"].get<int64_t>(), int64_t{1} << 60);
+  EXPECT_EQ(line["wall_us"], 812.5);
+  EXPECT_EQ(line["ok"], false);
+  EXPECT_TRUE(line["none"].is_null());
+}
+
+TEST(JsonLine, StaysValidWhateverBytesCome) {
+  const std::string line =
+      FormatJsonLine(At(0), spdlog::level::info, EveryByte(), std::vector<Field>{{"id", EveryByte()}});
+  for (char c : line) ASSERT_TRUE(c >= 0x20 && c < 0x7f);
+  const Json json = Json::parse(line);
+  EXPECT_EQ(json["id"].get<std::string>().substr(0, 128), EveryByte().substr(0, 128));
+  EXPECT_EQ(Parsed("x", {{"a", "line\nnext \"q\" \xc3\xa9"}})["a"], "line\nnext \"q\" \xc3\xa9");
+}
+
+TEST(Logging, PrintsLinesFromTheLevelUpward) {
+  testing::internal::CaptureStderr();
+  InitLogging("json", "warn");
+  LogEvent(spdlog::level::info, "quiet");
+  LogEvent(spdlog::level::warn, "loud", {{"n", 7}});
+  spdlog::error("plain {}", 1);
+  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(Json::parse(lines[0])["n"], 7);
+  EXPECT_EQ(Json::parse(lines[1])["msg"], "plain 1");
+  EXPECT_EQ(Json::parse(lines[1])["level"], "error");
+  EXPECT_EQ(Json::parse(lines[1]).size(), 3u) << "fields of an event do not leak into the next line";
+}
+
+TEST(Logging, TextAndBracesPassUnchanged) {
+  testing::internal::CaptureStderr();
+  InitLogging("text", "info");
+  LogEvent(spdlog::level::info, "{} {0} %s", {{"a", "{}"}});
+  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].ends_with("Z info  {} {0} %s a={}")) << lines[0];
+}
+
+TEST(Logging, ThreadsDoNotMixLines) {
+  testing::internal::CaptureStderr();
+  InitLogging("json", "info");
+  constexpr int kThreads = 4, kEvents = 200;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < kEvents; ++i)
+        LogEvent(spdlog::level::info, "m" + std::to_string(t), {{"t", t}, {"i", i}});
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  ASSERT_EQ(lines.size(), static_cast<size_t>(kThreads * kEvents));
+  for (const auto& line : lines) {
+    const Json json = Json::parse(line);
+    ASSERT_EQ(json["msg"], "m" + std::to_string(json["t"].get<int>()));
+  }
+}
+
+TEST(AccessLog, OneLineACallWithWhatWasObserved) {
+  testing::internal::CaptureStderr();
+  InitLogging("json", "info");
+  rpc::CallRecord record{.method = "Kernels.Execute",
+                         .operation = "rmse",
+                         .request_id = "r\n1",
+                         .peer = "ipv4:1.2.3.4:5",
+                         .identity = "anonymous",
+                         .job = "j-1",
+                         .bytes_in = 100,
+                         .bytes_out = 8};
+  record.status = Busy("queue full", 50);
+  record.timing.wall_us = 12.5;
+  record.timing.stage_us[static_cast<size_t>(Stage::kQueue)] = 3;
+  LogCall(record);
+  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  ASSERT_EQ(lines.size(), 1u);
+  const Json line = Json::parse(lines[0]);
+  EXPECT_EQ(line["msg"], "call");
+  EXPECT_EQ(line["level"], "warn");
+  EXPECT_EQ(line["method"], "Kernels.Execute");
+  EXPECT_EQ(line["operation"], "rmse");
+  EXPECT_EQ(line["status"], "RESOURCE_EXHAUSTED");
+  EXPECT_EQ(line["reason"], "BUSY");
+  EXPECT_EQ(line["message"], "queue full");
+  EXPECT_EQ(line["request_id"], "r\n1");
+  EXPECT_EQ(line["peer"], "ipv4:1.2.3.4:5");
+  EXPECT_EQ(line["identity"], "anonymous");
+  EXPECT_EQ(line["job"], "j-1");
+  EXPECT_EQ(line["bytes_in"], 100);
+  EXPECT_EQ(line["bytes_out"], 8);
+  EXPECT_EQ(line["wall_us"], 12.5);
+  EXPECT_EQ(line["queue_us"], 3.0);
+  EXPECT_FALSE(line.contains("h2d_us"));
+  EXPECT_FALSE(line.contains("traceparent"));
+}
+
+TEST(AccessLog, WarnsOnlyOfTheServersFailures) {
+  auto level = [](Code code, const char* reason) { return CallLevel(Status(code, reason, "m")); };
+  EXPECT_EQ(CallLevel(Status()), spdlog::level::info);
+  EXPECT_EQ(level(Code::kInvalidArgument, "BAD_VALUE"), spdlog::level::info);
+  EXPECT_EQ(level(Code::kResourceExhausted, "LIMIT"), spdlog::level::info);
+  EXPECT_EQ(level(Code::kResourceExhausted, "BUSY"), spdlog::level::warn);
+  EXPECT_EQ(level(Code::kDeadlineExceeded, "IDLE"), spdlog::level::info);
+  EXPECT_EQ(level(Code::kDeadlineExceeded, "DEADLINE"), spdlog::level::warn);
+  EXPECT_EQ(level(Code::kCancelled, "CANCELLED"), spdlog::level::info);
+  EXPECT_EQ(level(Code::kInternal, "INTERNAL_ERROR"), spdlog::level::warn);
+  EXPECT_EQ(level(Code::kUnavailable, "DRAINING"), spdlog::level::warn);
+}
+
+}  // namespace
+}  // namespace tilewire::ops
