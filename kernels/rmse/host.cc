@@ -42,11 +42,14 @@ double CombineTiles(double* sums, int64_t count) {
   return sums[0];
 }
 
-double Finished(double sum, double elements, Output output) {
-  double value = sum;
-  if (output != Output::kSumSquares) value = sum / elements;
-  if (output == Output::kRmse) value = std::sqrt(value);
-  return value == value ? value : std::bit_cast<double>(kCanonicalNan);
+template <Output kOutput>
+void Finish(const double* sums, int64_t count, double elements, double* __restrict result) {
+  for (int64_t i = 0; i < count; ++i) {
+    double value = sums[i];
+    if constexpr (kOutput != Output::kSumSquares) value = value / elements;
+    if constexpr (kOutput == Output::kRmse) value = std::sqrt(value);
+    result[i] = value == value ? value : std::bit_cast<double>(kCanonicalNan);
+  }
 }
 
 }  // namespace
@@ -73,10 +76,21 @@ void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t
 void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums,
                 double* result) {
   const Layout& layout = plan.layout();
+  const int64_t count = segment_end - segment_begin;
+  double* sums = tile_sums + segment_begin * layout.tiles;
+  for (int64_t i = 0; i < count && layout.tiles > 1; ++i) {
+    // Segment i's sum moves to place i, which belongs to a segment that is already combined (or is its own).
+    sums[i] = CombineTiles(sums + i * layout.tiles, layout.tiles);
+  }
   const auto elements = static_cast<double>(layout.elements);
-  for (int64_t segment = segment_begin; segment < segment_end; ++segment) {
-    const double sum = CombineTiles(tile_sums + segment * layout.tiles, layout.tiles);
-    result[segment] = Finished(sum, elements, plan.output());
+  result += segment_begin;
+  switch (plan.output()) {
+    case Output::kRmse:
+      return Finish<Output::kRmse>(sums, count, elements, result);
+    case Output::kMse:
+      return Finish<Output::kMse>(sums, count, elements, result);
+    case Output::kSumSquares:
+      return Finish<Output::kSumSquares>(sums, count, elements, result);
   }
 }
 

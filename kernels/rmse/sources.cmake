@@ -4,7 +4,7 @@ set(TILEWIRE_RMSE_CUDA_SOURCES rmse/rmse.cu)
 # The same tile code once per instruction set; host.cc picks one at run time. None of these options changes a result:
 # fma stays where the contract puts it (-ffp-contract=off is everywhere), and errno is not read.
 set(_rmse_tile_options $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno)
-set_source_files_properties(rmse/host_base.cc PROPERTIES COMPILE_OPTIONS "${_rmse_tile_options}")
+set_source_files_properties(rmse/host.cc rmse/host_base.cc PROPERTIES COMPILE_OPTIONS "${_rmse_tile_options}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND TILEWIRE_RMSE_SOURCES rmse/host_v3.cc rmse/host_v4.cc)
   set_source_files_properties(rmse/host_v3.cc PROPERTIES
