@@ -151,7 +151,7 @@ TEST(FaultyDevice, AFailedDeviceStaysFailed) {
   EXPECT_EQ(launch.Wait().reason(), "DEVICE_FAILED");
   EXPECT_EQ(device->health().message(), "gone");
   lane->CopyIn(there.data(), host.data(), 1, after.Callback());
-  other->CopyIn(there.data(), host.data(), 1, after.Callback());
+  other->CopyIn(there.data() + 8, host.data() + 8, 1, after.Callback());
   EXPECT_EQ(after.Wait().reason(), "DEVICE_FAILED");
   EXPECT_EQ(device->AllocateDevice(1).error().reason(), "DEVICE_FAILED");
   EXPECT_EQ(device->AllocatePinned(1).error().reason(), "DEVICE_FAILED");
