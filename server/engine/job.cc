@@ -130,6 +130,8 @@ void Job::InputEnded() {
                         "the client half-closed, but " + std::to_string(missing) +
                             " blocks never arrived; every byte of every operand must be sent"),
                  &later);
+    input_ended_ = true;
+    DeliverLocked(&later);
   }
   RunAll(&later);
 }
@@ -220,7 +222,7 @@ void Job::FinishLocked(Deferred* later) {
 // --- life -----------------------------------------------------------------------------------------
 
 void Job::FailLocked(const Status& status, Deferred* later) {
-  if (!status_.ok() || next_offset_ == operation_->result().bytes()) return;
+  if (!status_.ok() || EverythingSentLocked()) return;
   status_ = status;
   for (auto& waiter : block_waiters_) later->push_back(std::move(waiter));
   block_waiters_.clear();

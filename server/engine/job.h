@@ -34,7 +34,7 @@ struct OutputPiece {
   size_t bytes = 0;
   std::shared_ptr<const void> hold;
 };
-/// The next piece; nothing after the last; or why the job failed.
+/// The next piece; nothing after the last, once the input has ended too; or why the job failed.
 using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
 
 /// How a job is to be run.
@@ -147,6 +147,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion, Deferred* later);
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
+  bool EverythingSentLocked() const { return input_ended_ && next_offset_ == operation_->result().bytes(); }
 
   const std::string id_, identity_;
   const std::unique_ptr<Operation> operation_;
@@ -164,6 +165,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::vector<std::vector<bool>> claimed_;  ///< [operand][block]
   std::vector<int> free_blocks_;
   std::vector<std::function<void()>> block_waiters_;
+  bool input_ended_ = false;
   int64_t blocks_left_ = 0;  ///< not yet on the device, over all operands
   uint64_t blocks_arrived_ = 0, bytes_arrived_ = 0;
   // Compute.

@@ -18,8 +18,6 @@ void Job::NextOutput(OnOutput on_output) {
     if (!status_.ok()) {
       later.push_back(
           [on_output = std::move(on_output), status = status_] { on_output(tilewire::Fail(status)); });
-    } else if (next_offset_ == operation_->result().bytes()) {
-      later.push_back([on_output = std::move(on_output)] { on_output(std::optional<OutputPiece>()); });
     } else {
       on_output_ = std::move(on_output);
       PumpOutputLocked(&later);
@@ -64,7 +62,12 @@ void Job::StartCopyOutLocked(int64_t index, int buffer) {
 }
 
 void Job::DeliverLocked(Deferred* later) {
-  if (!on_output_ || next_offset_ >= ready_bytes_) return;
+  if (!on_output_) return;
+  if (EverythingSentLocked()) {
+    later->push_back([on_output = std::exchange(on_output_, nullptr)] { on_output(std::optional<OutputPiece>()); });
+    return;
+  }
+  if (next_offset_ >= ready_bytes_) return;
   OutputPiece piece{.offset = next_offset_};
   if (context_->host_memory) {
     // Straight from the result, cut at block ends so that sending starts before everything is ready.

@@ -61,7 +61,8 @@ class Metrics : public rpc::CallObserver {
   /// port. UNAVAILABLE `CANNOT_LISTEN` where the address cannot be had; FAILED_PRECONDITION where it serves
   /// already. Call from one thread at a time with StopServing.
   Result<std::string> Serve(const std::string& address);
-  /// Ends serving; no scrape runs afterwards. Call before what `engine_stats` reads is destroyed.
+  /// Ends serving, which can take two seconds; no scrape runs afterwards. Call before what `engine_stats`
+  /// reads is destroyed.
   void StopServing();
 
   void OnCallStart(std::string_view method) override;

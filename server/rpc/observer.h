@@ -11,8 +11,8 @@ namespace tilewire::rpc {
 
 /// One finished call. Strings live as long as the record.
 struct CallRecord {
-  std::string method;      ///< "Kernels.Rmse", "Kernels.Execute"
-  std::string operation;   ///< "rmse", "transpose", or empty where none was understood
+  std::string method;     ///< "Kernels.Rmse", "Kernels.Execute"
+  std::string operation;  ///< "rmse", "transpose", or empty where none was understood
   std::string request_id, traceparent, peer, identity, job;
   Status status;
   Timing timing;           ///< wall_us always; the rest where a job ran

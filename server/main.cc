@@ -1,0 +1,142 @@
+// tilewired: parse, open the device, build, run, drain, exit code.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/base/memory.h"
+#include "server/engine/cpu_device.h"
+#include "server/engine/cuda_device.h"
+#include "server/engine/engine.h"
+#include "server/ops/config.h"
+#include "server/ops/logging.h"
+#include "server/ops/metrics.h"
+#include "server/ops/process.h"
+#include "server/ops/version.h"
+#include "server/rpc/server.h"
+
+namespace {
+
+using namespace tilewire;  // NOLINT(google-build-using-namespace): main wires every layer
+
+// What scripts rely on; 2 (bad usage) comes from the parser.
+constexpr int kDrained = 0, kDrainCutShort = 1, kCannotStart = 3, kDeviceFailed = 70;
+
+int CannotStart(const Status& status) {
+  ops::LogEvent(spdlog::level::critical, "cannot start", {{"reason", status.message()}});
+  return kCannotStart;
+}
+
+/// `auto`: the first GPU that works, else the CPU, and the log says why.
+Result<std::unique_ptr<engine::Device>> OpenDevice(const std::string& name) {
+  if (name == "cpu") return engine::OpenCpuDevice(0);
+  const bool automatic = name == "auto";
+  const int ordinal = name.starts_with("cuda:") ? std::stoi(name.substr(5)) : 0;
+  auto device = engine::OpenCudaDevice(ordinal);
+  if (device || !automatic) return device;
+  ops::LogEvent(spdlog::level::info, "no GPU to use, the CPU computes",
+                {{"reason", device.error().message()}});
+  return engine::OpenCpuDevice(0);
+}
+
+engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
+  return {
+      .lanes = config.lanes,
+      .block_bytes = config.block_bytes,
+      .overlap = config.overlap,
+      .device_bytes = config.device_bytes,
+      .pinned_bytes = config.pinned_bytes > 0 ? config.pinned_bytes : DefaultPinnedBytes(UsableMemoryBytes()),
+      .max_in_flight = config.max_in_flight,
+      .queue_length = config.queue_length,
+      .queue_seconds = config.queue_seconds};
+}
+
+rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
+  return {.listen = config.listen,
+          .advertise = config.advertise,
+          .receive_quota = config.receive_quota,
+          .idle_seconds = config.idle_seconds,
+          .reflection = config.reflection,
+          .identity_header = config.identity_header,
+          .version = std::string(ops::Version())};
+}
+
+std::string DeviceText(const engine::DeviceFacts& facts) {
+  return facts.host_memory ? facts.id : facts.id + " \"" + facts.name + "\"";
+}
+
+/// Ready lines on stdout, one a listener: scripts wait for them.
+void Announce(const rpc::Server& server, const engine::DeviceFacts& facts) {
+  for (const std::string& address : server.addresses())
+    std::printf("tilewired ready %s device=%s\n", address.c_str(), DeviceText(facts).c_str());
+  std::fflush(stdout);
+}
+
+/// Not ready, no new jobs; running calls go on until they end, time is up or a second signal comes.
+int Drain(rpc::Server* server, double seconds) {
+  ops::LogEvent(spdlog::level::info, "draining", {{"drain_seconds", seconds}});
+  server->SetReady(false);
+  server->BeginDrain();
+  const TimePoint until =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  bool idle = false;
+  while (!(idle = server->WaitIdle(Clock::now())) && Clock::now() < until)
+    if (ops::WaitForSignalFor(std::chrono::milliseconds(20))) break;
+  server->Shutdown(Clock::now());
+  ops::LogEvent(spdlog::level::info, idle ? "drained" : "drain cut short");
+  return idle ? kDrained : kDrainCutShort;
+}
+
+int Run(const ops::Config& config) {
+  auto device = OpenDevice(config.device);
+  if (!device) return CannotStart(device.error());
+  auto engine = engine::Engine::Make(*std::move(device), EngineOptionsOf(config));
+  if (!engine) return CannotStart(engine.error());
+
+  ops::Metrics metrics(ops::Version(), DeviceText((*engine)->facts()),
+                       [&engine] { return (*engine)->stats(); });
+  if (!config.metrics_listen.empty()) {
+    const auto bound = metrics.Serve(config.metrics_listen);
+    if (!bound) return CannotStart(bound.error());
+    ops::LogEvent(spdlog::level::info, "serving metrics", {{"address", *bound}});
+  }
+  auto server = rpc::Server::Start(engine->get(), &metrics, ServerOptionsOf(config));
+  if (!server) return CannotStart(server.error());
+  (*engine)->SetFailureHandler([&server](const Status& why) {
+    ops::LogEvent(spdlog::level::critical, "the device has failed", {{"reason", why.message()}});
+    (*server)->SetReady(false);
+    (*server)->SetLive(false);
+    ops::RequestStop();
+  });
+  Announce(**server, (*engine)->facts());
+
+  ops::WaitForSignal();
+  if ((*engine)->stats().device_failed) {
+    // Failed jobs get a moment to tell their clients; there is nothing to drain on a dead device.
+    (*server)->BeginDrain();
+    (*server)->WaitIdle(Clock::now() + std::chrono::seconds(2));
+    (*server)->Shutdown(Clock::now());
+    metrics.StopServing();
+    std::_Exit(kDeviceFailed);  // destructors would wait for the dead device
+  }
+  const int code = Drain(server->get(), config.drain_seconds);
+  metrics.StopServing();
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto parsed = ops::ParseCommandLine(argc, argv);
+  if (!parsed.config) return parsed.exit_code;
+  ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
+  std::string warning;
+  if (const Status status = ops::PrepareProcess(&warning); !status.ok()) return CannotStart(status);
+  if (!warning.empty()) ops::LogEvent(spdlog::level::warn, warning);
+  try {
+    return Run(*parsed.config);
+  } catch (const std::exception& e) {
+    ops::LogEvent(spdlog::level::critical, "unexpected error", {{"what", e.what()}});
+    return kCannotStart;
+  }
+}

@@ -1,0 +1,188 @@
+#include "server/rpc/call.h"
+
+#include <grpc/grpc.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "server/base/limits.h"
+#include "server/rpc/identity.h"
+#include "server/rpc/status.h"
+
+namespace tilewire::rpc {
+
+bool CallContext::WaitIdle(TimePoint until) {
+  std::unique_lock lock(mutex);
+  return ended.wait_until(lock, until, [this] { return active == 0; });
+}
+
+Call::Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
+    : shared_(shared), queue_(queue) {
+  record_.method = std::move(method);
+}
+
+Call::~Call() {
+  if (!started_) return;
+  shared_->observer->OnCallEnd(record_);
+  job_.reset();  // leases are back before the call counts as ended
+  std::lock_guard lock(shared_->mutex);
+  if (--shared_->active == 0) shared_->ended.notify_all();
+}
+
+void* Call::WatchDone() {
+  // Tags are Event pointers: the conversion must not go through the derived class's address.
+  return static_cast<Event*>(&done_);
+}
+
+void Call::DoneEvent::Complete(bool) {
+  const auto self = std::move(call);
+  if (self->context_.IsCancelled()) self->ClientGone();
+}
+
+void Call::Started() {
+  started_ = true;
+  arrived_ = Clock::now();
+  done_.call = shared_from_this();
+  record_.request_id = IncomingText("x-request-id");
+  if (record_.request_id.empty()) record_.request_id = MakeRequestId();
+  record_.traceparent = IncomingText("traceparent");
+  record_.peer = context_.peer();
+  record_.identity = Identity(context_, shared_->identity_header);
+  context_.AddInitialMetadata("x-request-id", record_.request_id);
+  if (!record_.traceparent.empty()) context_.AddInitialMetadata("traceparent", record_.traceparent);
+  {
+    std::lock_guard lock(shared_->mutex);
+    ++shared_->active;
+  }
+  shared_->observer->OnCallStart(record_.method);
+}
+
+std::string Call::IncomingText(const std::string& key) const {
+  const auto found = context_.client_metadata().find(key);
+  if (found == context_.client_metadata().end()) return {};
+  const std::string text(found->second.data(), found->second.size());
+  const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  return visible && text.size() <= kMaxRequestIdBytes ? text : std::string();
+}
+
+TimePoint Call::SteadyDeadline() const {
+  const auto deadline = context_.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return TimePoint::max();
+  const auto left = deadline - std::chrono::system_clock::now();
+  if (left > std::chrono::hours(24 * 365)) return TimePoint::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
+}
+
+Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                         bool trace) {
+  record_.operation = operation->name();
+  if (shared_->draining.load())
+    co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
+  engine::JobOptions options{
+      .identity = record_.identity, .trace = trace, .arrived = arrived_, .deadline = SteadyDeadline()};
+  auto job = co_await OnQueue<Result<std::shared_ptr<engine::Job>>>(queue_, [&](auto resume) {
+    const auto id = engine().Open(std::move(operation), options, std::move(resume));
+    std::unique_lock lock(mutex_);
+    waiting_ = id;
+    lock.unlock();
+    if (cancelled_.load()) ClientGone();  // the done event came before the id was known
+  });
+  if (!job) co_return job;
+  std::unique_lock lock(mutex_);
+  waiting_ = 0;
+  job_ = *job;
+  const Status aborted = aborted_;
+  lock.unlock();
+  record_.job = (*job)->id();
+  if (!aborted.ok()) (*job)->Fail(aborted);
+  co_return job;
+}
+
+void Call::ClientGone() {
+  cancelled_.store(true);
+  const bool late = std::chrono::system_clock::now() >= context_.deadline();
+  Abort(late ? Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed")
+             : Status(Code::kCancelled, "CANCELLED", "the client cancelled the call or is gone"),
+        false);
+}
+
+void Call::Abort(const Status& status, bool cut) {
+  std::shared_ptr<engine::Job> job;
+  engine::Engine::OpenId waiting = 0;
+  Status why;
+  {
+    std::lock_guard lock(mutex_);
+    if (aborted_.ok()) aborted_ = status;
+    why = aborted_;
+    job = job_;
+    waiting = std::exchange(waiting_, 0);
+  }
+  if (waiting) engine().CancelOpen(waiting, why);
+  if (job) job->Fail(why);
+  // A server may end a call at any time only through the C API; the client sees this very code and message.
+  if (cut)
+    grpc_call_cancel_with_status(context_.c_call(), static_cast<grpc_status_code>(why.code()),
+                                 std::string(why.message()).c_str(), nullptr);
+}
+
+Status Call::FinalStatus(const Status& status) {
+  std::lock_guard lock(mutex_);
+  return aborted_.ok() ? status : aborted_;
+}
+
+void Call::Ended(const Status& status, uint32_t streams) {
+  std::shared_ptr<engine::Job> job;
+  {
+    std::lock_guard lock(mutex_);
+    job = job_;
+  }
+  record_.status = status;
+  if (job) {
+    record_.timing = job->timing(streams);
+    record_.timing.spans.clear();
+  }
+  record_.timing.wall_us = std::chrono::duration<double, std::micro>(Clock::now() - arrived_).count();
+  record_.bytes_in = record_.timing.bytes_in;
+  record_.bytes_out = status.ok() ? record_.timing.bytes_out : 0;
+  AddRetryPushback(status, &context_);
+}
+
+Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,
+                  const wire::Pieces& pieces) {
+  if (Status status = intake.BeginChunk(operand, offset, wire::TotalBytes(pieces)); !status.ok())
+    co_return status;
+  auto piece = pieces.begin();
+  size_t used = 0;  // of *piece
+  while (intake.chunk_left() > 0) {
+    const auto place = intake.NextPlace();
+    if (!place) {
+      co_await OnQueue<bool>(call.queue(),
+                             [&](auto resume) { job.WhenBlockFree([resume] { resume(true); }); });
+      if (Status status = job.status(); !status.ok()) co_return status;
+      continue;
+    }
+    const TimePoint begin = Clock::now();
+    size_t filled = 0;
+    while (filled < place->size()) {
+      if (used == piece->size()) {
+        ++piece;
+        used = 0;
+        continue;
+      }
+      const size_t bytes = std::min(place->size() - filled, piece->size() - used);
+      std::memcpy(place->data() + filled, piece->data() + used, bytes);
+      filled += bytes;
+      used += bytes;
+    }
+    job.AddSpan({Stage::kStage, begin, Clock::now()});
+    intake.Filled(filled);
+  }
+  co_return Status();
+}
+
+Status Bug(const std::exception* error) {
+  return Status(Code::kInternal, "INTERNAL_ERROR", error ? error->what() : "unknown exception");
+}
+
+}  // namespace tilewire::rpc

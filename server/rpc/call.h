@@ -1,0 +1,102 @@
+// What all calls share: identity of the request, the job it runs, cancellation, deadline, and the record of
+// its end.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "server/engine/engine.h"
+#include "server/engine/intake.h"
+#include "server/rpc/coroutine.h"
+#include "server/rpc/observer.h"
+#include "server/rpc/slices.h"
+
+namespace tilewire::rpc {
+
+/// What every call of a server shares. Outlives the calls.
+struct CallContext {
+  engine::Engine* engine = nullptr;
+  CallObserver* observer = nullptr;
+  std::string version;          ///< of the server, for Describe
+  std::string identity_header;  ///< lower case; empty: everybody is anonymous
+  double idle_seconds = 30;
+  uint32_t max_streams = 1;
+  std::vector<std::string> endpoints;
+  std::atomic<bool> draining{false};
+
+  // Calls between their start and the end of their last coroutine.
+  std::mutex mutex;
+  std::condition_variable ended;
+  int active = 0;
+  /// Waits until no call is active; false when `until` came first.
+  bool WaitIdle(TimePoint until);
+};
+
+/// One call. Shared by its coroutines and by gRPC's done event; its destructor reports the end.
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue);
+  virtual ~Call();
+
+  grpc::ServerContext& context() { return context_; }
+  grpc::ServerCompletionQueue* queue() const { return queue_; }
+  CallContext& shared() const { return *shared_; }
+  engine::Engine& engine() const { return *shared_->engine; }
+  CallRecord& record() { return record_; }
+  TimePoint arrived() const { return arrived_; }
+
+  /// Before the request is asked for.
+  void* WatchDone();
+  /// The request is here: reads metadata, starts the record.
+  void Started();
+
+  /// Plans are made; admits the job. UNAVAILABLE `DRAINING` while draining.
+  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                     bool trace);
+  /// Ends the call from outside its coroutines: fails the job; `cut` also ends what waits for the client.
+  void Abort(const Status& status, bool cut);
+  /// The status to report: what aborted the call, if anything did, else `status`.
+  Status FinalStatus(const Status& status);
+  /// Remembers how the call ended, and what to tell about the time it took.
+  void Ended(const Status& status, uint32_t streams);
+  bool cancelled() const { return cancelled_.load(); }
+
+ private:
+  class DoneEvent final : public Event {
+   public:
+    void Complete(bool ok) override;
+    std::shared_ptr<Call> call;
+  };
+  void ClientGone();
+  std::string IncomingText(const std::string& key) const;
+  TimePoint SteadyDeadline() const;
+
+  CallContext* const shared_;
+  grpc::ServerCompletionQueue* const queue_;
+  grpc::ServerContext context_;
+  DoneEvent done_;
+  TimePoint arrived_;
+  CallRecord record_;
+  bool started_ = false;
+  std::atomic<bool> cancelled_{false};
+
+  std::mutex mutex_;
+  std::shared_ptr<engine::Job> job_;
+  engine::Engine::OpenId waiting_ = 0;
+  Status aborted_;
+};
+
+/// Copies a chunk into the job, waiting for staging blocks as needed. `pieces` are `bytes` bytes at `offset`
+/// of `operand`. Fails as Intake::BeginChunk does, or with the job's failure.
+Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,
+                  const wire::Pieces& pieces);
+
+/// The status of an exception that left a handler: INTERNAL, its text in the log only.
+Status Bug(const std::exception* error);
+
+}  // namespace tilewire::rpc

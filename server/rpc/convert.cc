@@ -1,0 +1,97 @@
+#include "server/rpc/convert.h"
+
+#include <string>
+#include <utility>
+
+#include "server/base/limits.h"
+
+namespace tilewire::rpc {
+
+Result<ArraySpec> FromProto(const v1::ArraySpec& spec, const std::string& field) {
+  return MakeSpec(static_cast<int>(spec.dtype()),
+                  {spec.shape().data(), static_cast<size_t>(spec.shape_size())}, field);
+}
+
+void ToProto(const ArraySpec& spec, v1::ArraySpec* out) {
+  out->set_dtype(static_cast<v1::DType>(spec.dtype));
+  for (const int64_t extent : spec.shape.dims()) out->add_shape(extent);
+}
+
+void ToProto(const Timing& timing, v1::Timing* out) {
+  const auto set = [&](Stage stage, auto setter) {
+    if (timing.of(stage) >= 0) (out->*setter)(timing.of(stage));
+  };
+  set(Stage::kQueue, &v1::Timing::set_queue_us);
+  set(Stage::kReceive, &v1::Timing::set_receive_us);
+  set(Stage::kStage, &v1::Timing::set_stage_us);
+  set(Stage::kH2D, &v1::Timing::set_h2d_us);
+  set(Stage::kKernel, &v1::Timing::set_kernel_us);
+  set(Stage::kD2H, &v1::Timing::set_d2h_us);
+  set(Stage::kSend, &v1::Timing::set_send_us);
+  out->set_wall_us(timing.wall_us);
+  out->set_bytes_in(timing.bytes_in);
+  out->set_bytes_out(timing.bytes_out);
+  out->set_blocks(timing.blocks);
+  out->set_ranges(timing.ranges);
+  out->set_lanes(timing.lanes);
+  out->set_streams(timing.streams);
+  out->set_device(timing.device);
+  if (timing.overlap >= 0) out->set_overlap(timing.overlap);
+  out->set_bottleneck(timing.bottleneck);
+  const auto micros = [&](TimePoint t) {
+    return std::chrono::duration<double, std::micro>(t - timing.origin).count();
+  };
+  for (const Span& span : timing.spans) {
+    v1::Span* s = out->add_spans();
+    s->set_stage(static_cast<v1::Stage>(span.stage));
+    s->set_begin_us(micros(span.begin));
+    s->set_end_us(micros(span.end));
+    s->set_track(span.track);
+    s->set_index(span.index);
+  }
+}
+
+Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
+                                                         const v1::RmseOp& op) {
+  if (a.dtype != b.dtype)
+    return BadValue("b.dtype", Name(b.dtype), std::string(Name(a.dtype)) + ", as operand a");
+  if (!(a.shape == b.shape))
+    return BadValue("b.shape", b.shape.ToString(), a.shape.ToString() + ", as operand a");
+  if (op.output() < v1::RMSE_OUTPUT_RMSE || op.output() > v1::RMSE_OUTPUT_SUM_SQUARES)
+    return BadValue("output", std::to_string(op.output()), "a tilewire.v1.RmseOutput, 0 to 2");
+  TILEWIRE_ASSIGN_OR_RETURN(auto plan,
+                            rmse::Plan::Make(a, {op.axes().data(), static_cast<size_t>(op.axes_size())},
+                                             static_cast<rmse::Output>(op.output())));
+  return engine::MakeRmse(std::move(plan));
+}
+
+Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
+                                                              const v1::TransposeOp& op) {
+  TILEWIRE_ASSIGN_OR_RETURN(
+      auto plan, transpose::Plan::Make(input, {op.axes().data(), static_cast<size_t>(op.axes_size())}));
+  return engine::MakeTranspose(std::move(plan));
+}
+
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open) {
+  const bool is_rmse = open.operation_case() == v1::Open::kRmse;
+  if (!is_rmse && open.operation_case() != v1::Open::kTranspose)
+    return BadValue("open.operation", "not set", "rmse or transpose");
+  const int wanted = is_rmse ? 2 : 1;
+  if (open.operands_size() != wanted)
+    return BadValue("open.operands", std::to_string(open.operands_size()) + " specs", std::to_string(wanted));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec first, FromProto(open.operands(0), "operands[0]"));
+  if (!is_rmse) return TransposeOperation(first, open.transpose());
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec second, FromProto(open.operands(1), "operands[1]"));
+  return RmseOperation(first, second, open.rmse());
+}
+
+Result<int64_t> OutputChunkBytes(const v1::Options& options) {
+  if (options.output_chunk_bytes() == 0) return kDefaultOutputChunkBytes;
+  if (options.output_chunk_bytes() < static_cast<uint64_t>(kMinOutputChunkBytes) ||
+      options.output_chunk_bytes() > static_cast<uint64_t>(kMaxOutputChunkBytes))
+    return BadValue("options.output_chunk_bytes", std::to_string(options.output_chunk_bytes()),
+                    std::to_string(kMinOutputChunkBytes) + " to " + std::to_string(kMaxOutputChunkBytes));
+  return static_cast<int64_t>(options.output_chunk_bytes());
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,33 @@
+// Between protobuf messages and the types of kernels and engine. Every check of a request's fields is here or
+// in the plans.
+#pragma once
+
+#include <memory>
+
+#include "kernels/array/shape.h"
+#include "kernels/array/status.h"
+#include "server/base/stats.h"
+#include "server/base/timing.h"
+#include "server/engine/operation.h"
+#include "tilewire/v1/device.pb.h"
+#include "tilewire/v1/kernels.pb.h"
+
+namespace tilewire::rpc {
+
+/// INVALID_ARGUMENT naming `field` for an unknown dtype, a bad extent or an overflow.
+Result<ArraySpec> FromProto(const v1::ArraySpec& spec, const std::string& field);
+void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
+void ToProto(const Timing& timing, v1::Timing* out);
+
+/// INVALID_ARGUMENT when the operands differ or the plan refuses them.
+Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
+                                                         const v1::RmseOp& op);
+Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
+                                                              const v1::TransposeOp& op);
+/// The operation of an Open; INVALID_ARGUMENT when it names none or a wrong number of operands.
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open);
+
+/// Bytes a chunk of output may have; INVALID_ARGUMENT outside 4 KiB to 4 MiB.
+Result<int64_t> OutputChunkBytes(const v1::Options& options);
+
+}  // namespace tilewire::rpc

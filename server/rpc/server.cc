@@ -1,0 +1,197 @@
+#include "server/rpc/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/impl/server_builder_plugin.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "server/base/limits.h"
+#include "server/rpc/execute.h"
+#include "server/rpc/self_probe.h"
+#include "server/rpc/unary.h"
+#include "tilewire/v1/device.grpc.pb.h"
+#include "tilewire/v1/kernels.grpc.pb.h"
+
+namespace tilewire::rpc {
+namespace {
+
+using KernelsService = v1::Kernels::WithRawMethod_Rmse<
+    v1::Kernels::WithRawMethod_Transpose<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>;
+using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::Service>;
+
+// Requests asked for in advance, a method and queue: a burst finds somebody waiting.
+constexpr int kAccepts = 4;
+// Streams of one connection; more wait at the client. Bounds what one connection may hold.
+constexpr int kStreamsPerConnection = 256;
+
+/// Linking the reflection library registers it with every server; it is off unless asked for.
+class DropReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const auto& plugin) { return plugin->name() == "proto_server_reflection"; });
+  }
+};
+
+class ServerImpl final : public Server {
+ public:
+  ServerImpl(engine::Engine* engine, CallObserver* observer, const ServerOptions& options)
+      : options_(options) {
+    shared_.engine = engine;
+    shared_.observer = observer;
+    shared_.version = options.version;
+    shared_.identity_header = options.identity_header;
+    shared_.idle_seconds = options.idle_seconds;
+  }
+  ~ServerImpl() override { Shutdown(Clock::now()); }
+
+  Status Listen();
+  const std::vector<std::string>& addresses() const override { return addresses_; }
+  void SetReady(bool ready) override {
+    for (const char* service : {"", "readiness"})
+      server_->GetHealthCheckService()->SetServingStatus(service, ready);
+  }
+  void SetLive(bool live) override { server_->GetHealthCheckService()->SetServingStatus("liveness", live); }
+  void BeginDrain() override { shared_.draining.store(true); }
+  bool WaitIdle(TimePoint until) override { return shared_.WaitIdle(until); }
+  void Shutdown(TimePoint until) override;
+
+ private:
+  void AddListeners(grpc::ServerBuilder* builder);
+  void Accept(grpc::ServerCompletionQueue* queue);
+  template <typename Request>
+  Detached AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
+                       UnaryHandler handler);
+  Detached AcceptExecute(grpc::ServerCompletionQueue* queue);
+
+  const ServerOptions options_;
+  CallContext shared_;
+  KernelsService kernels_;
+  DeviceService device_;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::vector<int> ports_;
+  std::vector<std::string> addresses_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::thread> threads_;
+  std::unique_ptr<SelfProbe> probe_;
+};
+
+void ServerImpl::AddListeners(grpc::ServerBuilder* builder) {
+  ports_.assign(options_.listen.size(), -1);
+  for (size_t i = 0; i < options_.listen.size(); ++i)
+    builder->AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports_[i]);
+}
+
+Status ServerImpl::Listen() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
+  grpc::ResourceQuota quota("tilewire");
+  quota.Resize(static_cast<size_t>(options_.receive_quota));
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxMessageBytes));
+  builder.SetMaxSendMessageSize(-1);
+  // Compressed messages are refused: gRPC inflates them before it looks at their size.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
+                             0);  // a taken port is an error, not a share of its calls
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);  // peers that vanished without a word
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.RegisterService(&kernels_);
+  builder.RegisterService(&device_);
+  AddListeners(&builder);
+  int queues = options_.queues;
+  if (queues <= 0) queues = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2u, 16u));
+  for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
+  server_ = builder.BuildAndStart();
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    const std::string& address = options_.listen[i];
+    if (!server_ || ports_[i] <= 0)
+      return Status(Code::kUnavailable, "CANNOT_LISTEN",
+                    "cannot listen on " + address + ": taken, or not ours");
+    const bool is_unix = address.starts_with("unix:");
+    addresses_.push_back(is_unix ? address
+                                 : address.substr(0, address.rfind(':') + 1) + std::to_string(ports_[i]));
+  }
+  shared_.endpoints = options_.advertise.empty() ? addresses_ : options_.advertise;
+  for (auto& queue : queues_) Accept(queue.get());
+  for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeQueue(q); });
+  SetLive(true);
+  SetReady(true);
+  probe_ = std::make_unique<SelfProbe>(addresses_.front(), [this](bool live) { SetLive(live); });
+  return {};
+}
+
+void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
+  for (int i = 0; i < kAccepts; ++i) {
+    AcceptUnary(
+        "Kernels.Rmse", queue, [this](auto... arguments) { kernels_.RequestRmse(arguments...); }, &ServeRmse);
+    AcceptUnary(
+        "Kernels.Transpose", queue, [this](auto... arguments) { kernels_.RequestTranspose(arguments...); },
+        &ServeTranspose);
+    AcceptExecute(queue);
+  }
+  AcceptUnary(
+      "Device.Describe", queue, [this](auto... arguments) { device_.RequestDescribe(arguments...); },
+      &ServeDescribe);
+}
+
+template <typename Request>
+Detached ServerImpl::AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
+                                 UnaryHandler handler) {
+  for (;;) {
+    auto call = std::make_shared<UnaryCall>(&shared_, method, queue);
+    call->context().AsyncNotifyWhenDone(call->WatchDone());
+    const bool ok = co_await Operation(
+        [&](void* tag) { request(&call->context(), &call->request, &call->responder, queue, queue, tag); });
+    if (!ok) co_return;  // shutting down
+    call->Started();
+    RunUnary(std::move(call), handler);
+  }
+}
+
+Detached ServerImpl::AcceptExecute(grpc::ServerCompletionQueue* queue) {
+  for (;;) {
+    auto call = std::make_shared<ExecuteCall>(&shared_, "Kernels.Execute", queue);
+    call->context().AsyncNotifyWhenDone(call->WatchDone());
+    const bool ok = co_await Operation(
+        [&](void* tag) { kernels_.RequestExecute(&call->context(), &call->stream, queue, queue, tag); });
+    if (!ok) co_return;
+    call->Started();
+    RunExecute(std::move(call));
+  }
+}
+
+void ServerImpl::Shutdown(TimePoint until) {
+  if (!server_) return;
+  probe_.reset();
+  const auto left = std::max(until - Clock::now(), Clock::duration::zero());
+  server_->Shutdown(std::chrono::system_clock::now() +
+                    std::chrono::duration_cast<std::chrono::system_clock::duration>(left));
+  // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
+  // operation.
+  shared_.WaitIdle(TimePoint::max());
+  for (auto& queue : queues_) queue->Shutdown();
+  for (auto& thread : threads_) thread.join();
+  threads_.clear();
+  server_.reset();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::Start(engine::Engine* engine, CallObserver* observer,
+                                              const ServerOptions& options) {
+  auto server = std::make_unique<ServerImpl>(engine, observer, options);
+  TILEWIRE_RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,49 @@
+// The gRPC server: listeners, completion queues, services and health.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/base/timing.h"
+#include "server/engine/engine.h"
+#include "server/rpc/observer.h"
+
+namespace tilewire::rpc {
+
+struct ServerOptions {
+  std::vector<std::string> listen;     ///< "host:port", "[v6]:port", "unix:PATH"; port 0 picks one
+  std::vector<std::string> advertise;  ///< empty: the listeners
+  int64_t receive_quota = 64 << 20;    ///< bytes gRPC may hold for all connections
+  double idle_seconds = 30;
+  bool reflection = false;
+  std::string identity_header;  ///< empty: off
+  std::string version;          ///< what Describe says
+  int queues = 0;               ///< completion queues, a thread each; 0: by the number of cores
+};
+
+/// Serves an engine. Thread-safe. The engine and the observer outlive it.
+class Server {
+ public:
+  /// Listens and serves. UNAVAILABLE, naming the address, when one cannot be bound.
+  static Result<std::unique_ptr<Server>> Start(engine::Engine* engine, CallObserver* observer,
+                                               const ServerOptions& options);
+  /// Shuts down at once where that has not happened.
+  virtual ~Server() = default;
+
+  /// Where it listens, with the ports that were picked, in the order of the options.
+  virtual const std::vector<std::string>& addresses() const = 0;
+  /// grpc.health.v1 answers for "readiness" and "" (the whole server).
+  virtual void SetReady(bool ready) = 0;
+  /// grpc.health.v1 answer for "liveness".
+  virtual void SetLive(bool live) = 0;
+  /// From now on new jobs are UNAVAILABLE `DRAINING`; running calls go on.
+  virtual void BeginDrain() = 0;
+  /// Waits until no call is active; false when `until` came first.
+  virtual bool WaitIdle(TimePoint until) = 0;
+  /// Ends everything: cancels calls that still run at `until`, then stops the threads.
+  virtual void Shutdown(TimePoint until) = 0;
+};
+
+}  // namespace tilewire::rpc

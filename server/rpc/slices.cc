@@ -1,0 +1,42 @@
+#include "server/rpc/slices.h"
+
+#include <utility>
+
+namespace tilewire::rpc {
+namespace {
+
+// Below this a memcpy costs less than handing the buffer back through another thread.
+constexpr size_t kCopyBytes = 16 * 1024;
+
+struct Hold {
+  std::shared_ptr<const void> piece;
+  engine::Engine* engine;
+};
+
+// Runs on any gRPC thread, perhaps under its locks: it only passes the buffer on.
+void Release(void* data) {
+  std::unique_ptr<Hold> hold(static_cast<Hold*>(data));
+  hold->engine->DropSoon(std::move(hold->piece));
+}
+
+}  // namespace
+
+bool Received::Take(grpc::ByteBuffer* buffer) {
+  slices_.clear();
+  pieces_.clear();
+  if (!buffer->Dump(&slices_).ok()) return false;
+  buffer->Clear();
+  for (const grpc::Slice& slice : slices_) pieces_.emplace_back(slice.begin(), slice.size());
+  return true;
+}
+
+void Message::AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes, engine::Engine* engine) {
+  const std::byte* data = piece.data + from;
+  if (bytes <= kCopyBytes) {
+    slices_.emplace_back(data, bytes);
+  } else {
+    slices_.emplace_back(const_cast<std::byte*>(data), bytes, &Release, new Hold{piece.hold, engine});
+  }
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,41 @@
+// Between gRPC's ByteBuffer and the codec's pieces; payloads are never copied here.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/wire/codec.h"
+#include "server/engine/engine.h"
+
+namespace tilewire::rpc {
+
+/// A received message: holds the slices that its pieces point into.
+class Received {
+ public:
+  /// Takes the buffer's slices; false when gRPC cannot give them out.
+  bool Take(grpc::ByteBuffer* buffer);
+  const wire::Pieces& pieces() const { return pieces_; }
+  size_t bytes() const { return wire::TotalBytes(pieces_); }
+
+ private:
+  std::vector<grpc::Slice> slices_;
+  wire::Pieces pieces_;
+};
+
+/// A message under construction.
+class Message {
+ public:
+  void AddCopy(const std::string& bytes) { slices_.emplace_back(bytes); }
+  /// Bytes [from, from + bytes) of the piece: small ones are copied, others sent from where they are; the
+  /// piece's hold is dropped by the engine once gRPC has let go of the last of them.
+  void AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes, engine::Engine* engine);
+  grpc::ByteBuffer Build() { return grpc::ByteBuffer(slices_.data(), slices_.size()); }
+
+ private:
+  std::vector<grpc::Slice> slices_;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,174 @@
+#include "server/rpc/unary.h"
+
+#include <exception>
+
+#include "server/base/limits.h"
+#include "server/rpc/convert.h"
+#include "server/rpc/status.h"
+
+namespace tilewire::rpc {
+namespace {
+
+// Room for everything of a reply but the array: spec, version, timing; and for spans when they are wanted.
+constexpr int64_t kReplyOverhead = 4 * kKiB, kTraceOverhead = 256 * kKiB;
+
+struct Request {
+  std::unique_ptr<engine::Operation> operation;
+  wire::UnaryView view;
+  bool trace = false;
+};
+
+Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec, const std::string& field) {
+  if (payload.data_bytes == static_cast<uint64_t>(spec.bytes())) return {};
+  return BadValue(field + ".data", std::to_string(payload.data_bytes) + " bytes long",
+                  std::to_string(spec.bytes()) + " bytes, as its dtype and shape say")
+      .value();
+}
+
+Status CheckSizes(const Request& request) {
+  const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.trace ? kTraceOverhead : 0);
+  const int64_t bytes = request.operation->result().bytes();
+  if (bytes <= room) return {};
+  return Status({.code = Code::kResourceExhausted,
+                 .reason = "USE_EXECUTE",
+                 .message = "the reply would carry " + std::to_string(bytes) +
+                            " bytes; a unary reply carries at most " + std::to_string(room) +
+                            "; call Execute",
+                 .field = "result",
+                 .value = std::to_string(bytes),
+                 .allowed = std::to_string(room)});
+}
+
+template <typename Proto>
+Result<Proto> ParseHeader(const Received& message, std::span<const int> operand_fields,
+                          wire::UnaryView* view) {
+  if (message.bytes() > static_cast<size_t>(kMaxUnaryBytes))
+    return OverLimit("request", std::to_string(message.bytes()) + " bytes",
+                     std::to_string(kMaxUnaryBytes) + "; larger arrays go through Execute");
+  TILEWIRE_ASSIGN_OR_RETURN(*view, wire::SplitUnary(message.pieces(), operand_fields));
+  Proto proto;
+  if (!proto.ParseFromString(view->header))
+    return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "the request is no " + proto.GetTypeName()));
+  return proto;
+}
+
+Result<Request> ParseRmse(const Received& message) {
+  static constexpr int kOperands[] = {v1::RmseRequest::kAFieldNumber, v1::RmseRequest::kBFieldNumber};
+  Request request;
+  TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
+                            ParseHeader<v1::RmseRequest>(message, kOperands, &request.view));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec a, FromProto(proto.a().spec(), "a.spec"));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec b, FromProto(proto.b().spec(), "b.spec"));
+  TILEWIRE_ASSIGN_OR_RETURN(request.operation, RmseOperation(a, b, proto.op()));
+  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], a, "a"));
+  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[1], b, "b"));
+  request.trace = proto.options().trace();
+  return request;
+}
+
+Result<Request> ParseTranspose(const Received& message) {
+  static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
+  Request request;
+  TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
+                            ParseHeader<v1::TransposeRequest>(message, kOperands, &request.view));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, FromProto(proto.input().spec(), "input.spec"));
+  TILEWIRE_ASSIGN_OR_RETURN(request.operation, TransposeOperation(input, proto.op()));
+  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], input, "input"));
+  request.trace = proto.options().trace();
+  return request;
+}
+
+// RmseResponse and TransposeResponse have the same fields: result 1 {spec 1, data 15}, numeric_version 2,
+// timing 3.
+grpc::ByteBuffer BuildReply(UnaryCall& call, const engine::Job& job,
+                            const std::vector<engine::OutputPiece>& pieces) {
+  static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
+  static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
+  const auto bytes = static_cast<uint64_t>(job.operation().result().bytes());
+  v1::ArrayResult result;
+  ToProto(job.operation().result(), result.mutable_spec());
+  const std::string spec = result.SerializeAsString();
+  std::string header;
+  wire::AppendLengthPrefix(
+      &header, v1::RmseResponse::kResultFieldNumber,
+      spec.size() + wire::LengthPrefixBytes(v1::ArrayResult::kDataFieldNumber, bytes) + bytes);
+  header += spec;
+  wire::AppendLengthPrefix(&header, v1::ArrayResult::kDataFieldNumber, bytes);
+
+  Message message;
+  message.AddCopy(header);
+  for (const auto& piece : pieces) message.AddPiece(piece, 0, piece.bytes, &call.engine());
+  v1::RmseResponse tail;
+  tail.set_numeric_version(std::string(job.operation().numeric_version()));
+  ToProto(job.timing(1), tail.mutable_timing());
+  message.AddCopy(tail.SerializeAsString());
+  return message.Build();
+}
+
+Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&),
+                         grpc::ByteBuffer* reply) {
+  Received message;
+  if (!message.Take(&call.request))
+    co_return Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message");
+  auto request = parse(message);
+  if (!request) co_return request.error();
+  if (Status status = CheckSizes(*request); !status.ok()) co_return status;
+
+  auto opened = co_await call.OpenJob(std::move(request->operation), request->trace);
+  if (!opened) co_return opened.error();
+  const std::shared_ptr<engine::Job> job = *opened;
+  engine::Intake intake(job);
+  for (size_t i = 0; i < request->view.operands.size(); ++i) {
+    const Status fed =
+        co_await Feed(call, *job, intake, static_cast<uint32_t>(i), 0, request->view.operands[i].data);
+    if (!fed.ok()) {
+      job->Fail(fed);
+      co_return fed;
+    }
+  }
+  job->InputEnded();
+  std::vector<engine::OutputPiece> pieces;
+  for (;;) {
+    auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
+        [&](auto resume) { job->NextOutput(std::move(resume)); });
+    if (!piece) co_return piece.error();
+    if (!*piece) break;
+    pieces.push_back(std::move(**piece));
+  }
+  *reply = BuildReply(call, *job, pieces);
+  co_return Status();
+}
+
+}  // namespace
+
+Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseRmse, reply);
+}
+
+Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseTranspose, reply);
+}
+
+Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
+  grpc::ByteBuffer reply;
+  Status status;
+  try {
+    status = co_await handler(*call, &reply);
+  } catch (const std::exception& e) {
+    status = Bug(&e);
+  } catch (...) {
+    status = Bug(nullptr);
+  }
+  call->request.Clear();
+  status = call->FinalStatus(status);
+  call->Ended(status, 1);
+  co_await Operation([&](void* tag) {
+    if (status.ok()) {
+      call->responder.Finish(reply, grpc::Status::OK, tag);
+    } else {
+      call->responder.FinishWithError(ToGrpc(status), tag);
+    }
+  });
+}
+
+}  // namespace tilewire::rpc
