@@ -24,6 +24,26 @@ struct TileParams {
   Index batch_in[kMaxRank], batch_out[kMaxRank];
 };
 
+/// Where a tile lies: its first element on the fast axes, and the offsets of its batch.
+template <typename Index>
+struct TilePlace {
+  Index x, y, from = 0, to = 0;
+};
+
+template <typename Shape, typename Index>
+__device__ inline TilePlace<Index> PlaceOfTile(const TileParams<Index>& p, Index tile) {
+  TilePlace<Index> place;
+  // Along y first: neighbours in time finish each other's output lines while those are in the cache.
+  place.y = p.tiles_y.Split(tile) * Shape::kY;
+  place.x = p.tiles_x.Split(tile) * Shape::kX;
+  for (int i = 0; i < p.batch_rank; ++i) {
+    const Index at = p.batch_dims[i].Split(tile);
+    place.from += at * p.batch_in[i];
+    place.to += at * p.batch_out[i];
+  }
+  return place;
+}
+
 template <typename Word, int kWords>
 struct alignas(sizeof(Word) * kWords) WordVector {
   Word word[kWords];
@@ -55,8 +75,8 @@ struct TileShape {
   static constexpr int kPack = kPack_, kWords = kWords_, kX = kX_, kY = kY_;
   static constexpr int kElementBytes = sizeof(Word) / kPack;
   static constexpr int kAccessElements = kPack * kWords;
-  /// One word more than a row needs (four bytes for small ones), so that columns fall into different banks.
-  static constexpr int kPitch = kY / kPack + (sizeof(Word) < 4 ? 4 / sizeof(Word) : 1);
+  /// One word more than a row needs, so that columns fall into different banks.
+  static constexpr int kPitch = kY / kPack + 1;
   static constexpr int kLoadsX = kX / kAccessElements, kLoads = kLoadsX * (kY / kPack) / kTileThreads;
   static constexpr int kStoresY = kY / kAccessElements, kStores = kX * kStoresY / kTileThreads;
   static_assert(kLoads >= 1 && kLoadsX * (kY / kPack) % kTileThreads == 0);
@@ -71,26 +91,19 @@ __global__ void __launch_bounds__(kTileThreads)
   constexpr int kPack = Shape::kPack;
   __shared__ Word tile[Shape::kX * Shape::kPitch];
 
-  Index rest = first + blockIdx.x;
-  const Index x0 = p.tiles_x.Split(rest) * Shape::kX, y0 = p.tiles_y.Split(rest) * Shape::kY;
-  Index from = 0, to = 0;
-  for (int i = 0; i < p.batch_rank; ++i) {
-    const Index at = p.batch_dims[i].Split(rest);
-    from += at * p.batch_in[i];
-    to += at * p.batch_out[i];
-  }
+  const TilePlace<Index> place = PlaceOfTile<Shape>(p, first + blockIdx.x);
 
   Access loaded[Shape::kLoads][kPack];
 #pragma unroll
   for (int i = 0; i < Shape::kLoads; ++i) {
     const int unit = threadIdx.x + i * kTileThreads;
-    const Index x = x0 + unit % Shape::kLoadsX * Shape::kAccessElements,
-                y = y0 + unit / Shape::kLoadsX * kPack;
+    const Index x = place.x + unit % Shape::kLoadsX * Shape::kAccessElements,
+                y = place.y + unit / Shape::kLoadsX * kPack;
     if (x >= p.nx || y >= p.ny) continue;
 #pragma unroll
     for (int r = 0; r < kPack; ++r)
       loaded[i][r] = *reinterpret_cast<const Access*>(
-          in + static_cast<uint64_t>(from + (y + r) * p.in_row + x) * Shape::kElementBytes);
+          in + static_cast<uint64_t>(place.from + (y + r) * p.in_row + x) * Shape::kElementBytes);
   }
 #pragma unroll
   for (int i = 0; i < Shape::kLoads; ++i) {
@@ -111,19 +124,20 @@ __global__ void __launch_bounds__(kTileThreads)
   for (int i = 0; i < Shape::kStores; ++i) {
     const int unit = threadIdx.x + i * kTileThreads;
     const int tx = unit / Shape::kStoresY, ty = unit % Shape::kStoresY;
-    const Index x = x0 + tx, y = y0 + ty * Shape::kAccessElements;
+    const Index x = place.x + tx, y = place.y + ty * Shape::kAccessElements;
     if (x >= p.nx || y >= p.ny) continue;
     Access access;
 #pragma unroll
     for (int w = 0; w < Shape::kWords; ++w)
       access.word[w] = tile[tx * Shape::kPitch + ty * Shape::kWords + w];
-    *reinterpret_cast<Access*>(out + static_cast<uint64_t>(to + x * p.out_row + y) * Shape::kElementBytes) =
-        access;
+    *reinterpret_cast<Access*>(out + static_cast<uint64_t>(place.to + x * p.out_row + y) *
+                                         Shape::kElementBytes) = access;
   }
 }
 
-template <typename Shape, typename Index>
-cudaError_t LaunchTiles(const Box& box, const char* in, char* out, cudaStream_t stream) {
+/// Launches `kernel`, a TileKernel or its like of that Shape and Index, over all tiles of the box.
+template <typename Shape, typename Index, typename Kernel>
+cudaError_t LaunchTileKernel(Kernel kernel, const Box& box, const char* in, char* out, cudaStream_t stream) {
   const int x = box.rank - 1, y = box.OutputFastest();
   const int64_t tiles_x = CeilDiv(box.dims[x], Shape::kX), tiles_y = CeilDiv(box.dims[y], Shape::kY);
   TileParams<Index> p;
@@ -144,10 +158,14 @@ cudaError_t LaunchTiles(const Box& box, const char* in, char* out, cudaStream_t 
   }
   for (int64_t first = 0; first < tiles; first += kMaxBlocksALaunch) {
     const int64_t blocks = tiles - first < kMaxBlocksALaunch ? tiles - first : kMaxBlocksALaunch;
-    TileKernel<Shape, Index>
-        <<<static_cast<uint32_t>(blocks), kTileThreads, 0, stream>>>(p, in, out, static_cast<Index>(first));
+    kernel<<<static_cast<uint32_t>(blocks), kTileThreads, 0, stream>>>(p, in, out, static_cast<Index>(first));
   }
   return cudaGetLastError();
+}
+
+template <typename Shape, typename Index>
+cudaError_t LaunchTiles(const Box& box, const char* in, char* out, cudaStream_t stream) {
+  return LaunchTileKernel<Shape, Index>(TileKernel<Shape, Index>, box, in, out, stream);
 }
 
 }  // namespace tilewire::transpose

@@ -1,5 +1,6 @@
 // Which kernel for which box.
 #include "kernels/transpose/cuda_pack.cuh"
+#include "kernels/transpose/cuda_shift.cuh"
 #include "kernels/transpose/cuda_tile.cuh"
 #include "kernels/transpose/transpose_cuda.h"
 
@@ -51,14 +52,14 @@ cudaError_t Tiles(const Box& box, const char* in, char* out, cudaStream_t stream
     case 1:
       if (wide) return LaunchTiles<TileShape<uint32_t, 4, 4, 128, 128>, Index>(box, in, out, stream);
       if (words) return LaunchTiles<TileShape<uint32_t, 4, 1, 128, 128>, Index>(box, in, out, stream);
-      return LaunchTiles<TileShape<uint8_t, 1, 1, 64, 64>, Index>(box, in, out, stream);
+      return LaunchShifted<uint8_t, Index>(box, in, out, stream);
     case 2:
       if (wide) return LaunchTiles<TileShape<uint32_t, 2, 4, 128, 64>, Index>(box, in, out, stream);
       if (words) return LaunchTiles<TileShape<uint32_t, 2, 1, 128, 64>, Index>(box, in, out, stream);
-      return LaunchTiles<TileShape<uint16_t, 1, 1, 64, 64>, Index>(box, in, out, stream);
+      return LaunchShifted<uint16_t, Index>(box, in, out, stream);
     case 4:
       if (wide) return LaunchTiles<TileShape<uint32_t, 1, 4, 64, 64>, Index>(box, in, out, stream);
-      return LaunchTiles<TileShape<uint32_t, 1, 1, 64, 64>, Index>(box, in, out, stream);
+      return LaunchTiles<TileShape<uint32_t, 1, 1, 64, 128>, Index>(box, in, out, stream);
     case 8:
       if (wide) return LaunchTiles<TileShape<uint64_t, 1, 2, 64, 32>, Index>(box, in, out, stream);
       return LaunchTiles<TileShape<uint64_t, 1, 1, 64, 32>, Index>(box, in, out, stream);
