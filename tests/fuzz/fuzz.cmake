@@ -22,6 +22,7 @@ function(tilewire_fuzz name)
     add_executable(fuzz_${name} ${sources})
     target_link_libraries(fuzz_${name} PRIVATE ${ARG_DEPS})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    target_compile_definitions(fuzz_${name} PRIVATE TILEWIRE_FUZZ_SMALL=1)
   endif()
 endfunction()
 

@@ -12,8 +12,14 @@ using tilewire::rmse::Range;
 
 constexpr int64_t kMaxRangesChecked = 2000;
 constexpr int64_t kMaxItemsMarked = 1 << 16;
-// Small arrays have one range; now and then a larger one is worth its time.
-constexpr int64_t kMaxBytesComputed = 1 << 16, kMaxBytesComputedRarely = 8 << 20;
+constexpr int64_t kMaxBytesComputed = 1 << 16;
+// Small arrays have one range; now and then a larger one is worth its time, but libFuzzer is better off with
+// speed.
+#if TILEWIRE_FUZZ_SMALL
+constexpr int64_t kMaxBytesComputedRarely = kMaxBytesComputed;
+#else
+constexpr int64_t kMaxBytesComputedRarely = 8 << 20;
+#endif
 
 void CheckLayout(const Plan& plan) {
   const auto& layout = plan.layout();

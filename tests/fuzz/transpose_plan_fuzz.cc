@@ -11,8 +11,14 @@ using tilewire::transpose::Plan;
 using tilewire::transpose::Range;
 
 constexpr int64_t kMaxRangesChecked = 2000;
-// Small arrays have one band; now and then a larger one is worth its time.
-constexpr int64_t kMaxBytesComputed = 1 << 16, kMaxBytesComputedRarely = 12 << 20;
+constexpr int64_t kMaxBytesComputed = 1 << 16;
+// Small arrays have one band; now and then a larger one is worth its time, but libFuzzer is better off with
+// speed.
+#if TILEWIRE_FUZZ_SMALL
+constexpr int64_t kMaxBytesComputedRarely = kMaxBytesComputed;
+#else
+constexpr int64_t kMaxBytesComputedRarely = 12 << 20;
+#endif
 constexpr int64_t kMaxElementsCompared = 1 << 14;
 
 int64_t BoxBytes(const Plan& plan, const Range& r) {
