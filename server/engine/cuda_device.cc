@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 namespace tilewire::engine {
 namespace {
+
+constexpr size_t kPageBytes = 4096;  // the alignment that the seam promises for pinned memory
 
 /// 13000 is 13.0.
 std::string VersionText(int version) {
@@ -45,6 +48,7 @@ class CudaDevice final : public Device {
  private:
   Result<std::byte*> RawDevice(size_t bytes);
   Result<std::byte*> RawPinned(size_t bytes);
+  static void RawFreePinned(std::byte* data);
 
   const int ordinal_;
   const DeviceFacts facts_;
@@ -56,7 +60,7 @@ class CudaDevice final : public Device {
                             },
                             0};
   MemoryPool pinned_memory_{[this](size_t bytes) { return RawPinned(bytes); },
-                            [](std::byte* data, size_t) { IgnoreCudaError(cudaFreeHost(data)); }, 0};
+                            [](std::byte* data, size_t) { RawFreePinned(data); }, 0};
 };
 
 int64_t CudaDevice::FreeBytes() const {
@@ -77,12 +81,23 @@ Result<std::byte*> CudaDevice::RawDevice(size_t bytes) {
 }
 
 Result<std::byte*> CudaDevice::RawPinned(size_t bytes) {
-  void* data = nullptr;
+  void* base = nullptr;
   TILEWIRE_RETURN_IF_ERROR(health_.Note(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_))));
-  // Portable: copies from every device of the process run at full speed.
+  // Portable: copies from every device of the process run at full speed. Small pieces come from the driver's
+  // own pages at any 512 bytes, so one page more leaves room for a page boundary and, just before it, the
+  // address to free.
   TILEWIRE_RETURN_IF_ERROR(
-      health_.Note(TILEWIRE_CUDA_STATUS(cudaHostAlloc(&data, bytes, cudaHostAllocPortable))));
-  return static_cast<std::byte*>(data);
+      health_.Note(TILEWIRE_CUDA_STATUS(cudaHostAlloc(&base, bytes + kPageBytes, cudaHostAllocPortable))));
+  const size_t past_boundary = reinterpret_cast<uintptr_t>(base) % kPageBytes;
+  std::byte* data = static_cast<std::byte*>(base) + (kPageBytes - past_boundary);
+  std::memcpy(data - sizeof(base), &base, sizeof(base));
+  return data;
+}
+
+void CudaDevice::RawFreePinned(std::byte* data) {
+  void* base = nullptr;
+  std::memcpy(&base, data - sizeof(base), sizeof(base));
+  IgnoreCudaError(cudaFreeHost(base));
 }
 
 Status CudaDevice::Try() {
@@ -101,6 +116,10 @@ Status CudaDevice::Try() {
   if (!std::equal(sent, sent + kBytes, received)) {
     return Status(Code::kInternal, "DEVICE_FAILED", "copied bytes came back changed");
   }
+  device.Reset();
+  host.Reset();
+  device_memory_.Trim();
+  pinned_memory_.Trim();
   return {};
 }
 
