@@ -1,5 +1,7 @@
 #include "server/engine/timer.h"
 
+#include <utility>
+
 namespace tilewire::engine {
 
 Timer::Timer() : thread_([this] { Run(); }) {}
@@ -11,6 +13,11 @@ Timer::~Timer() {
   }
   wake_.notify_one();
   thread_.join();
+  // What a dropped function owns may arm or cancel timers as it goes, so this timer must still be whole.
+  for (auto dropped = std::exchange(due_, {}); !dropped.empty(); dropped = std::exchange(due_, {})) {
+    times_.clear();
+    dropped.clear();
+  }
 }
 
 Timer::Id Timer::At(TimePoint when, std::function<void()> function) {
