@@ -51,8 +51,9 @@ Status Job::ClaimBlock(uint32_t operand, int64_t index) {
 }
 
 std::optional<Job::Block> Job::TakeBlock(uint32_t operand, int64_t index) {
-  if (context_->host_memory) return Block{resources_.buffers.operands[operand] + index * block_bytes(), -1};
   std::lock_guard lock(mutex_);
+  if (!status_.ok()) return std::nullopt;
+  if (context_->host_memory) return Block{resources_.buffers.operands[operand] + index * block_bytes(), -1};
   if (free_blocks_.empty()) return std::nullopt;
   const int staging = free_blocks_.back();
   free_blocks_.pop_back();

@@ -95,7 +95,7 @@ class Job : public std::enable_shared_from_this<Job> {
   /// Registers that block `index` of `operand` begins to arrive. INVALID_ARGUMENT `RUN_RULE` when it did
   /// before.
   Status ClaimBlock(uint32_t operand, int64_t index);
-  /// A place for a claimed block, or nothing while every staging block is in use.
+  /// A place for a claimed block; nothing while every staging block is in use, or when the job has failed.
   std::optional<Block> TakeBlock(uint32_t operand, int64_t index);
   /// The block holds all its bytes: copies it to its place and frees it.
   void CommitBlock(uint32_t operand, int64_t index, Block block);
