@@ -147,14 +147,16 @@ void Admission::Release(const Demand& demand) {
 void Admission::Expire(Id id) {
   std::unique_ptr<Waiter> waiter;
   Granted granted;
+  bool late = false;  ///< for its own deadline, so no matter of the queue
   {
     std::lock_guard lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
-    ++refused_busy_;
+    late = Clock::now() >= waiter->deadline;
+    refused_busy_ += !late;
     granted = Pump();  // the one behind it may fit
   }
-  if (Clock::now() >= waiter->deadline) {
+  if (late) {
     waiter->decision(Fail(
         Status(Code::kDeadlineExceeded, "DEADLINE", "the deadline passed while the request was queued")));
   } else {
