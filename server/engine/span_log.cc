@@ -12,19 +12,27 @@ double Micros(Clock::duration d) {
 }  // namespace
 
 void SpanLog::Add(const Span& span) {
-  const auto stage = static_cast<size_t>(span.stage);
-  auto& list = intervals_[stage];
-  // Spans mostly arrive in order; extending the last one keeps lists short without sorting.
-  if (!list.empty() && span.begin >= list.back().first && span.begin <= list.back().second) {
-    list.back().second = std::max(list.back().second, span.end);
-  } else {
-    list.emplace_back(span.begin, span.end);
-    if (list.size() >= std::max(kMergeAt, merge_at_[stage])) {
-      Merge(&list);
-      merge_at_[stage] = 2 * list.size();  // amortised: disjoint spans must not be merged again and again
-    }
-  }
   if (keep_ && spans_.size() < kMaxTraceSpans) spans_.push_back(span);
+  Track& track = tracks_[static_cast<size_t>(span.stage)];
+  auto& list = track.intervals;
+  const TimePoint begin = std::max(span.begin, track.folded_to), end = std::max(span.end, begin);
+  // Spans mostly arrive in order; extending the last one keeps lists short without sorting.
+  if (!list.empty() && begin >= list.back().first && begin <= list.back().second) {
+    list.back().second = std::max(list.back().second, end);
+  } else {
+    list.emplace_back(begin, end);
+    if (list.size() >= kMaxIntervals) Shorten(&track);
+  }
+}
+
+void SpanLog::Shorten(Track* track) {
+  auto& list = track->intervals;
+  Merge(&list);
+  if (list.size() <= kMaxIntervals / 2) return;
+  const auto half = list.begin() + kMaxIntervals / 2;
+  for (auto it = list.begin(); it != half; ++it) track->folded += it->second - it->first;
+  track->folded_to = (half - 1)->second;
+  list.erase(list.begin(), half);
 }
 
 void SpanLog::Merge(std::vector<Interval>* intervals) {
@@ -44,11 +52,11 @@ void SpanLog::Fill(TimePoint now, Timing* timing) const {
   timing->origin = origin_;
   timing->wall_us = Micros(now - origin_);
   double sum = 0, longest = 0;
-  for (size_t stage = 1; stage < intervals_.size(); ++stage) {
-    if (intervals_[stage].empty()) continue;
-    auto merged = intervals_[stage];
+  for (size_t stage = 1; stage < tracks_.size(); ++stage) {
+    auto merged = tracks_[stage].intervals;
+    if (merged.empty()) continue;  // what was folded left the younger half here
     Merge(&merged);
-    double total = 0;
+    double total = Micros(tracks_[stage].folded);
     for (const auto& [begin, end] : merged) total += Micros(end - begin);
     timing->stage_us[stage] = total;
     if (static_cast<Stage>(stage) == Stage::kQueue) continue;

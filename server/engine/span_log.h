@@ -9,7 +9,9 @@
 
 namespace tilewire::engine {
 
-/// Union of spans by stage, in bounded memory. Thread-compatible: its job's mutex guards it.
+/// Union of spans by stage, in bounded memory: exact unless a span comes later than some 2,000 disjoint
+/// younger ones of its stage (then its part among them is not counted). Thread-compatible: its job's mutex
+/// guards it.
 class SpanLog {
  public:
   /// `origin`: when the job arrived. `keep`: whether single spans are wanted (at most kMaxTraceSpans are
@@ -24,13 +26,21 @@ class SpanLog {
 
  private:
   using Interval = std::pair<TimePoint, TimePoint>;
+  struct Track {
+    std::vector<Interval> intervals;
+    /// Intervals before this point are only a sum any more; nothing before it counts again.
+    TimePoint folded_to = TimePoint::min();
+    Clock::duration folded{0};
+  };
   static void Merge(std::vector<Interval>* intervals);
-  static constexpr size_t kMergeAt = 4096;
+  /// Keeps a track short: merges, and when that does not help enough turns the older half into its sum.
+  static void Shorten(Track* track);
+  /// Intervals that a stage keeps, at most. A client chooses how many messages it sends, so spans are many.
+  static constexpr size_t kMaxIntervals = 4096;
 
   TimePoint origin_;
   bool keep_;
-  std::array<std::vector<Interval>, kStageCount> intervals_;
-  std::array<size_t, kStageCount> merge_at_{};
+  std::array<Track, kStageCount> tracks_;
   std::vector<Span> spans_;
 };
 
