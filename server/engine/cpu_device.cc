@@ -191,6 +191,7 @@ class CpuDevice final : public Device {
     return cap > 0 ? std::clamp<int64_t>(cap - device_memory_.leased_bytes(), 0, free) : free;
   }
   void SetDeviceBudget(int64_t bytes) override { device_memory_.SetCap(bytes); }
+  void SetPinnedBudget(int64_t bytes) override { pinned_memory_.SetCap(bytes); }
   int64_t cached_bytes() const override { return device_memory_.cached_bytes(); }
   Result<Memory> AllocateDevice(size_t bytes) override { return device_memory_.Allocate(bytes); }
   Result<Memory> AllocatePinned(size_t bytes) override { return pinned_memory_.Allocate(bytes); }

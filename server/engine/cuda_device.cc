@@ -28,6 +28,7 @@ class CudaDevice final : public Device {
   const DeviceFacts& facts() const override { return facts_; }
   int64_t FreeBytes() const override;
   void SetDeviceBudget(int64_t bytes) override { device_memory_.SetCap(bytes); }
+  void SetPinnedBudget(int64_t bytes) override { pinned_memory_.SetCap(bytes); }
   int64_t cached_bytes() const override { return device_memory_.cached_bytes(); }
   Result<Memory> AllocateDevice(size_t bytes) override {
     TILEWIRE_RETURN_IF_ERROR(health());

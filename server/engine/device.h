@@ -82,6 +82,8 @@ class Device {
   virtual int64_t FreeBytes() const = 0;
   /// Bounds device memory, leased and cached together, as MemoryPool::RoundUp() counts it; 0: no bound.
   virtual void SetDeviceBudget(int64_t bytes) = 0;
+  /// The same for pinned host memory.
+  virtual void SetPinnedBudget(int64_t bytes) = 0;
   /// Device bytes that nobody leases, held for reuse.
   virtual int64_t cached_bytes() const = 0;
   /// Device memory, aligned to 256 bytes. RESOURCE_EXHAUSTED `BUSY` when out of memory.

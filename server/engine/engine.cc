@@ -1,6 +1,7 @@
 #include "server/engine/engine.h"
 
 #include <algorithm>
+#include <future>
 #include <random>
 #include <utility>
 
@@ -34,6 +35,10 @@ EngineOptions WithDefaults(EngineOptions options, const Device& device) {
   return options;
 }
 
+Status Gone() {
+  return Status(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down");
+}
+
 bool IsSmall(const Operation& operation) {
   int64_t bytes = operation.result().bytes();
   for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
@@ -56,9 +61,14 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
                   options_.queue_seconds},
                  &timer_) {
   device_->SetDeviceBudget(options_.device_bytes);
+  device_->SetPinnedBudget(options_.pinned_bytes);
 }
 
 Engine::~Engine() {
+  // What was to be dropped soon may be the last to hold a job, whose end needs lanes, admission and registry.
+  std::promise<void> dropped;
+  timer_.Post([&dropped] { dropped.set_value(); });
+  dropped.get_future().wait();
   lanes_.clear();
 }
 
@@ -179,15 +189,18 @@ Result<JobResources> Engine::Lease(const Operation& operation, Ticket ticket) {
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
                                            Ticket ticket) {
-  if (failed_.load())
-    return Fail(
-        Status(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down"));
+  if (failed_.load()) return Fail(Gone());
   const bool small = IsSmall(*operation);
-  TILEWIRE_ASSIGN_OR_RETURN(JobResources resources, Lease(*operation, std::move(ticket)));
+  Result<JobResources> resources = Lease(*operation, std::move(ticket));
+  if (!resources) {
+    if (device_->health().ok()) return Fail(std::move(resources).error());
+    DeviceFailed();  // an idle server notices here first
+    return Fail(Gone());
+  }
   const std::string id = instance_ + "-" + std::to_string(++last_job_);
   // The registry lets a device failure reach every job; entries go with their job.
   std::shared_ptr<Job> job(
-      new Job(id, std::move(operation), options, small ? &small_ : &bulk_, std::move(resources)),
+      new Job(id, std::move(operation), options, small ? &small_ : &bulk_, *std::move(resources)),
       [this](Job* dead) {
         {
           std::lock_guard lock(mutex_);
@@ -199,6 +212,7 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
     std::lock_guard lock(mutex_);
     jobs_.emplace(id, job);
   }
+  if (failed_.load()) return Fail(Gone());  // meanwhile: the registry may have been gone through before
   if (options.arrived < Clock::now()) job->AddSpan({Stage::kQueue, options.arrived, Clock::now()});
   if (options.deadline != TimePoint::max())
     job->SetDeadlineTimer(timer_.At(options.deadline,
@@ -219,7 +233,7 @@ void Engine::DropSoon(std::shared_ptr<const void> hold) {
 
 void Engine::DeviceFailed() {
   if (failed_.exchange(true)) return;
-  const Status gone(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down");
+  const Status gone = Gone();
   admission_.Close(gone);
   std::vector<std::shared_ptr<Job>> jobs;
   {

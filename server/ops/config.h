@@ -24,11 +24,9 @@ struct Config {
   int queue_length = 256;
   double queue_seconds = 10, idle_seconds = 30;
   int64_t receive_quota = 64 * kMiB;
-  int max_streams = 16;
   std::string metrics_listen;  ///< empty: off
   bool reflection = false;
   std::string identity_header;  ///< lower case; empty: off
-  std::string allow_regions;    ///< no flag sets it yet: regions are not served
   double drain_seconds = 30;
   std::string log_format = "text", log_level = "info";
 };

@@ -151,8 +151,6 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
   flags->push_back(Bytes("receive-quota", &Config::receive_quota, kMinReceiveQuotaBytes, kMaxMemoryBytes,
                          "64MiB",
                          "Bytes that gRPC may hold for messages being received, over all connections"));
-  flags->push_back(
-      Whole("max-streams", &Config::max_streams, 1, 256, "Streams that one job may be striped over"));
   flags->push_back(Switch("reflection", &Config::reflection, true, "Serve gRPC reflection"));
   flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",
                         ParseHeader,

@@ -25,7 +25,6 @@ struct CallContext {
   std::string version;          ///< of the server, for Describe
   std::string identity_header;  ///< lower case; empty: everybody is anonymous
   double idle_seconds = 30;
-  uint32_t max_streams = 1;
   std::vector<std::string> endpoints;
   std::atomic<bool> draining{false};
 

@@ -4,16 +4,15 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
-#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
 #include <thread>
 
-#include "server/base/limits.h"
 #include "server/rpc/execute.h"
 #include "server/rpc/self_probe.h"
+#include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -27,8 +26,6 @@ using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::Service>;
 
 // Requests asked for in advance, a method and queue: a burst finds somebody waiting.
 constexpr int kAccepts = 4;
-// Streams of one connection; more wait at the client. Bounds what one connection may hold.
-constexpr int kStreamsPerConnection = 256;
 
 /// Linking the reflection library registers it with every server; it is off unless asked for.
 class DropReflection final : public grpc::ServerBuilderOption {
@@ -92,24 +89,11 @@ Status ServerImpl::Listen() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
-  grpc::ResourceQuota quota("tilewire");
-  quota.Resize(static_cast<size_t>(options_.receive_quota));
-  builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxMessageBytes));
-  builder.SetMaxSendMessageSize(-1);
-  // Compressed messages are refused: gRPC inflates them before it looks at their size.
-  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
-    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
-                             0);  // a taken port is an error, not a share of its calls
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);  // peers that vanished without a word
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  ApplyTransportSettings(options_.receive_quota, &builder);
   builder.RegisterService(&kernels_);
   builder.RegisterService(&device_);
   AddListeners(&builder);
-  int queues = options_.queues;
-  if (queues <= 0) queues = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2u, 16u));
+  const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
   for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
   server_ = builder.BuildAndStart();
   for (size_t i = 0; i < ports_.size(); ++i) {

@@ -91,9 +91,8 @@ TEST_F(ConfigTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(config.queue_seconds, 10);
   EXPECT_EQ(config.idle_seconds, 30);
   EXPECT_EQ(config.receive_quota, 64 * kMiB);
-  EXPECT_EQ(config.max_streams, 16);
   EXPECT_EQ(config.drain_seconds, 30);
-  EXPECT_EQ(config.metrics_listen + config.identity_header + config.allow_regions, "");
+  EXPECT_EQ(config.metrics_listen + config.identity_header, "");
   EXPECT_FALSE(config.reflection);
   EXPECT_EQ(config.log_format, "text");
   EXPECT_EQ(config.log_level, "info");
@@ -126,8 +125,6 @@ TEST_F(ConfigTest, EveryFlagArrives) {
                               "1.5",
                               "--receive-quota",
                               "32MiB",
-                              "--max-streams",
-                              "3",
                               "--metrics-listen",
                               "[::1]:9090",
                               "--reflection",
@@ -152,7 +149,6 @@ TEST_F(ConfigTest, EveryFlagArrives) {
   EXPECT_EQ(config.queue_seconds, 0.5);
   EXPECT_EQ(config.idle_seconds, 1.5);
   EXPECT_EQ(config.receive_quota, 32 * kMiB);
-  EXPECT_EQ(config.max_streams, 3);
   EXPECT_EQ(config.metrics_listen, "[::1]:9090");
   EXPECT_TRUE(config.reflection);
   EXPECT_EQ(config.identity_header, "x-user");
@@ -163,7 +159,7 @@ TEST_F(ConfigTest, EveryFlagArrives) {
 
 TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
   const std::string file =
-      File("lanes = 1\nqueue-length = 1\nmax-streams = 1\n# a comment\nlisten = [\"f:1\", \"f:2\"]\n");
+      File("lanes = 1\nqueue-length = 1\n# a comment\nlisten = [\"f:1\", \"f:2\"]\n");
   Env("TILEWIRE_LANES", "2");
   Env("TILEWIRE_QUEUE_LENGTH", "2");
   Env("TILEWIRE_MAX_IN_FLIGHT", "2");
@@ -171,7 +167,6 @@ TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
   EXPECT_EQ(config.lanes, 3);
   EXPECT_EQ(config.queue_length, 2);
   EXPECT_EQ(config.max_in_flight, 2);
-  EXPECT_EQ(config.max_streams, 1);
   EXPECT_EQ(config.listen, (Strings{"f:1", "f:2"}));
   EXPECT_EQ(config.block_bytes, 4 * kMiB);
 }

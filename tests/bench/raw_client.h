@@ -1,0 +1,27 @@
+// Sends bytes to the raw peer as fast as gRPC takes them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tilewire::bench {
+
+/// One connection to a raw peer.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& address);
+  ~RawClient();
+  /// Streams `bytes` bytes of `data` to /raw/sink in messages of `message_bytes`, without copying; returns
+  /// the seconds from the first byte to the status.
+  double Push(const char* data, size_t bytes, size_t message_bytes);
+  /// Microseconds of each of `count` round trips of `bytes` bytes over one /raw/echo stream a call.
+  std::vector<double> Echo(size_t bytes, int count);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tilewire::bench

@@ -1,0 +1,115 @@
+// What gRPC alone can do with Tilewire's transport settings: a server that knows no arrays.
+//   /raw/sink: bidirectional; copies every byte once into a pool of memory and answers one empty message at
+//   half-close /raw/echo: bidirectional; sends every message back
+// Prints "raw ready ADDR" and runs until SIGTERM.
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "server/base/limits.h"
+#include "server/ops/process.h"
+#include "server/rpc/coroutine.h"
+#include "server/rpc/transport.h"
+
+namespace {
+
+using namespace tilewire;  // NOLINT(google-build-using-namespace)
+
+class Peer {
+ public:
+  explicit Peer(size_t pool_bytes) : pool_bytes_(pool_bytes) {
+    pool_ = static_cast<char*>(
+        mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::memset(pool_, 1, pool_bytes);
+    grpc::ServerBuilder builder;
+    rpc::ApplyTransportSettings(64 * kMiB, &builder);
+    builder.RegisterAsyncGenericService(&service_);
+    builder.AddListeningPort("localhost:0", grpc::InsecureServerCredentials(), &port_);
+    for (int i = 0; i < rpc::DefaultQueues(); ++i) queues_.push_back(builder.AddCompletionQueue());
+    server_ = builder.BuildAndStart();
+    for (auto& queue : queues_) Accept(queue.get());
+    for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { rpc::ServeQueue(q); });
+  }
+  ~Peer() {
+    server_->Shutdown(std::chrono::system_clock::now());
+    while (active_.load() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (auto& queue : queues_) queue->Shutdown();
+    for (auto& thread : threads_) thread.join();
+  }
+  int port() const { return port_; }
+
+ private:
+  struct Call {
+    grpc::GenericServerContext context;
+    grpc::GenericServerAsyncReaderWriter stream{&context};
+  };
+
+  rpc::Detached Accept(grpc::ServerCompletionQueue* queue) {
+    for (;;) {
+      auto call = std::make_shared<Call>();
+      const bool ok = co_await rpc::Operation(
+          [&](void* tag) { service_.RequestCall(&call->context, &call->stream, queue, queue, tag); });
+      if (!ok) co_return;
+      ++active_;
+      Serve(call);
+    }
+  }
+
+  rpc::Detached Serve(std::shared_ptr<Call> call) {
+    const bool echo = call->context.method() == "/raw/echo";
+    for (;;) {
+      grpc::ByteBuffer message;
+      const bool ok = co_await rpc::Operation([&](void* tag) { call->stream.Read(&message, tag); });
+      if (!ok) break;
+      if (echo) {
+        co_await rpc::Operation([&](void* tag) { call->stream.Write(message, tag); });
+      } else {
+        CopyIntoPool(message);
+      }
+    }
+    grpc::ByteBuffer empty;
+    if (!echo) co_await rpc::Operation([&](void* tag) { call->stream.Write(empty, tag); });
+    co_await rpc::Operation([&](void* tag) { call->stream.Finish(grpc::Status::OK, tag); });
+    --active_;
+  }
+
+  void CopyIntoPool(const grpc::ByteBuffer& message) {
+    std::vector<grpc::Slice> slices;
+    (void)message.Dump(&slices);
+    size_t at = next_.fetch_add(message.Length());
+    for (const auto& slice : slices) {
+      const size_t start = at % pool_bytes_;
+      const size_t first = std::min(slice.size(), pool_bytes_ - start);
+      std::memcpy(pool_ + start, slice.begin(), first);
+      std::memcpy(pool_, slice.begin() + first, slice.size() - first);
+      at += slice.size();
+    }
+  }
+
+  const size_t pool_bytes_;
+  char* pool_;
+  int port_ = 0;
+  std::atomic<size_t> next_{0};
+  std::atomic<int> active_{0};
+  grpc::AsyncGenericService service_;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!ops::PrepareProcess().ok()) return 3;
+  Peer peer(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : size_t{1} << 30);
+  std::printf("raw ready localhost:%d\n", peer.port());
+  std::fflush(stdout);
+  ops::WaitForSignal();
+}
