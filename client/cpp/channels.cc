@@ -4,13 +4,15 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <climits>
+
 namespace tilewire::client {
 namespace {
 constexpr int kMaxMessageBytes = (4 << 20) + (64 << 10);
 constexpr size_t kMaxIdle = 8;
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ConnectOptions& options) {
   grpc::ChannelArguments args;
   args.SetMaxReceiveMessageSize(kMaxMessageBytes);
   args.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -23,6 +25,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // Any keepalive time makes gRPC set TCP_USER_TIMEOUT to the keepalive timeout, and only that closes a
+  // connection whose socket takes no more bytes: until then not even a cancelled call ends while one of its
+  // writes is stuck. Pings themselves are not wanted (servers punish many of them), so the time is as good as
+  // never.
+  args.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX - 1);
+  args.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.dead_peer_timeout.count()));
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), args);
 }
 
@@ -35,7 +43,7 @@ std::shared_ptr<grpc::Channel> StreamChannels::Take() {
       return channel;
     }
   }
-  return MakeChannel(address_);
+  return MakeChannel(address_, options_);
 }
 
 void StreamChannels::Return(std::shared_ptr<grpc::Channel> channel) {

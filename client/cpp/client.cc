@@ -87,11 +87,11 @@ std::optional<std::chrono::system_clock::time_point> DeadlineOf(const CallOption
 
 class Client::Impl {
  public:
-  explicit Impl(const std::string& address)
-      : channel_(MakeChannel(address)),
+  Impl(const std::string& address, const ConnectOptions& options)
+      : channel_(MakeChannel(address, options)),
         kernels_(v1::Kernels::NewStub(channel_)),
         device_(v1::Device::NewStub(channel_)),
-        stream_channels_(address) {}
+        stream_channels_(address, options) {}
 
   Result<Reply> Execute(Operation operation, std::span<const ArraySource> operands, const Sink& sink,
                         const CallOptions& options);
@@ -212,8 +212,8 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-Client Client::Connect(const std::string& address) {
-  return Client(std::make_unique<Impl>(address));
+Client Client::Connect(const std::string& address, const ConnectOptions& options) {
+  return Client(std::make_unique<Impl>(address, options));
 }
 
 Result<Reply> Client::Execute(const Operation& operation, std::span<const ArraySource> operands,

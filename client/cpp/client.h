@@ -105,6 +105,15 @@ struct CallOptions {
 /// it. Runs on the calling thread.
 using Sink = std::function<Status(uint64_t offset, std::span<const uint8_t> bytes)>;
 
+/// How to connect.
+struct ConnectOptions {
+  /// A TCP connection is closed when its peer takes nothing of what was sent for this long (a machine that
+  /// lost its power, a stopped process). Until then a call whose write is stuck cannot end, not even by its
+  /// deadline or a stop request, because gRPC still holds its operands. At least 1 ms; a server gives up on a
+  /// stalled stream after 30 s too.
+  std::chrono::milliseconds dead_peer_timeout{30'000};
+};
+
 /// What a server says about itself; see tilewire.v1.DescribeResponse for units.
 struct ServerInfo {
   struct Device {
@@ -133,7 +142,7 @@ class Client {
  public:
   /// `address`: "host:port" or "unix:PATH". Connects with the first call. HTTP proxies of the environment are
   /// not used.
-  static Client Connect(const std::string& address);
+  static Client Connect(const std::string& address, const ConnectOptions& options = {});
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -24,7 +25,8 @@ class Schedule {
   /// message, ≥ 16; rounded down to a multiple of 16 so that no element is cut.
   Schedule(std::vector<uint64_t> sizes, uint64_t block_bytes, uint64_t window_bytes, uint64_t message_bytes)
       : sizes_(std::move(sizes)), sent_(sizes_.size(), 0), message_(message_bytes / 16 * 16) {
-    const uint64_t block = std::max<uint64_t>(block_bytes, 1);
+    // A multiple of the server's block that cuts no element.
+    const uint64_t block = std::lcm<uint64_t>(std::max<uint64_t>(block_bytes, 1), 16);
     // Small blocks are grouped, so that messages stay large.
     turn_ = block >= message_ ? block : message_ / block * block;
     if (window_bytes > 0) turn_ = std::clamp<uint64_t>(window_bytes / block * block, block, turn_);

@@ -1,0 +1,86 @@
+// A server of tilewire.v1 for tests of clients: computes with the host kernels, checks the protocol, and
+// misbehaves on demand. Knows nothing of the real server.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewire::client::testing {
+
+/// What the server does to the calls that come.
+struct FakeBehaviour {
+  uint64_t block_bytes = 64 << 10, window_bytes = 0, max_message_bytes = (4 << 20) + (64 << 10);
+  uint64_t output_chunk_bytes = 100'000;
+  int busy = 0;                          ///< that many calls are refused BUSY first
+  std::optional<int64_t> pushback_ms;    ///< with BUSY
+  int unavailable = 0;                   ///< that many calls are refused UNAVAILABLE first
+  bool use_execute = false;              ///< unary calls are refused USE_EXECUTE
+  bool silent = false;                   ///< calls are never answered
+  bool stalled = false;                  ///< streams: nothing is read after Opened
+  std::optional<int> fail_after_chunks;  ///< streams: DATA_LOSS with details after that many chunks
+  bool serving = true;                   ///< what the health service says
+
+  enum class Lie {
+    kNone,
+    kNoOpened,
+    kOpenedTwice,
+    kNoResult,
+    kMissingOutput,
+    kRepeatedOutput,
+    kTooMuchOutput,
+    kWrongSpec,
+    kWrongChecksum,
+    kTwoResults,
+    kShortData
+  };
+  Lie lie = Lie::kNone;
+};
+
+/// What came.
+struct FakeLog {
+  struct Chunk {
+    uint32_t operand;
+    uint64_t offset, bytes;
+  };
+  int calls = 0, streams = 0, cancelled = 0;
+  std::vector<Chunk> chunks;          ///< of all streams, as they came
+  std::vector<std::string> mistakes;  ///< violations of the contract by the client
+  std::string request_id;             ///< of the last call
+};
+
+/// Listens on loopback until destroyed. Thread-safe.
+class FakeServer {
+ public:
+  /// `port` 0 picks a free one.
+  explicit FakeServer(const FakeBehaviour& behaviour = {}, int port = 0);
+  ~FakeServer();
+
+  /// "127.0.0.1:PORT".
+  std::string address() const;
+  int port() const;
+  /// For calls that come from now on.
+  void Behave(const FakeBehaviour& behaviour);
+  FakeLog log() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Any peer that accepts a streamed call, says Opened, offers endless flow control windows, and then never
+/// reads its socket again: gRPC is left with payload that it can neither send nor forget.
+class DeafPeer {
+ public:
+  DeafPeer();
+  ~DeafPeer();
+  std::string address() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tilewire::client::testing

@@ -1,0 +1,60 @@
+// What a call is made of: the order of chunks, and when another attempt is worth it.
+#include <gtest/gtest.h>
+
+#include "client/cpp/retry.h"
+#include "client/cpp/schedule.h"
+
+namespace tilewire::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Schedule, CoversEveryByteOnceWithinTheWindow) {
+  for (const uint64_t block : {0ull, 1ull, 4096ull, 65536ull, 4ull << 20}) {
+    for (const uint64_t window : {0ull, 1ull, 10'000ull, 1ull << 30}) {
+      for (const std::vector<uint64_t>& sizes : std::vector<std::vector<uint64_t>>{
+               {1}, {300'000}, {300'000, 300'000}, {100'000, 7, 900'000}, {}}) {
+        Schedule schedule(sizes, block, window, 60'001);
+        std::vector<uint64_t> sent(sizes.size(), 0);
+        while (const auto chunk = schedule.Next()) {
+          ASSERT_EQ(chunk->offset, sent[chunk->operand]);
+          ASSERT_GT(chunk->bytes, 0u);
+          ASSERT_LE(chunk->bytes, 60'000u);
+          ASSERT_TRUE((chunk->offset + chunk->bytes) % 16 == 0 ||
+                      chunk->offset + chunk->bytes == sizes[chunk->operand]);
+          sent[chunk->operand] += chunk->bytes;
+        }
+        EXPECT_EQ(sent, sizes);
+        EXPECT_FALSE(schedule.Next());
+      }
+    }
+  }
+}
+
+TEST(Retry, KnowsWhatIsWorthIt) {
+  const auto next = [](const Status& status, bool sent) {
+    return Retry(5, std::nullopt).Next(status, sent).has_value();
+  };
+  EXPECT_TRUE(next(Busy("full", -1), false));
+  EXPECT_TRUE(next(Status(Code::kUnavailable, "", ""), false));
+  EXPECT_FALSE(next(Status(Code::kUnavailable, "", ""), true));
+  EXPECT_FALSE(next(Status(Code::kResourceExhausted, "LIMIT", ""), false));
+  EXPECT_FALSE(next(Status(Code::kInvalidArgument, "", ""), false));
+  EXPECT_FALSE(Retry(1, std::nullopt).Next(Busy("full", 0), false));
+  Retry retry(100, std::nullopt);
+  EXPECT_EQ(retry.Next(Busy("full", 7), false), 7ms);
+  auto last = 0ms;
+  for (int i = 0; i < 10; ++i) {
+    const auto wait = retry.Next(Busy("full", -1), false).value();
+    EXPECT_LE(wait, 2400ms);
+    EXPECT_TRUE(i >= 5 || wait > last);
+    last = wait;
+  }
+  EXPECT_GE(last, 1600ms);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(Retry::Sleep(1h, stop.get_token()));
+}
+
+}  // namespace
+}  // namespace tilewire::client

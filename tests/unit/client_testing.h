@@ -1,0 +1,80 @@
+// What the client's tests share: temporary directories, files, arrays.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "client/cpp/npy.h"
+
+namespace tilewire::client::testing {
+
+/// A directory that is gone with the object.
+class TempDir {
+ public:
+  TempDir() {
+    std::string name = (std::filesystem::temp_directory_path() / "tilewire-test-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+  size_t Count() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::string path_;
+};
+
+inline void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline ArraySpec Spec(DType dtype, const std::vector<int64_t>& dims) {
+  return MakeSpec(dtype, dims).value();
+}
+
+/// `bytes` bytes that differ from position to position; `seed` makes others.
+inline std::string Pattern(size_t bytes, uint64_t seed = 1) {
+  std::string out(bytes, '\0');
+  uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+  for (char& c : out) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    c = static_cast<char>(state >> 56);
+  }
+  return out;
+}
+
+/// Values without NaN for f32 arrays: small integers and halves.
+inline std::vector<float> Floats(size_t n, uint64_t seed) {
+  const std::string bytes = Pattern(n, seed);
+  std::vector<float> out(n);
+  for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(static_cast<signed char>(bytes[i])) / 2;
+  return out;
+}
+
+/// A .npy file of version `major` with any header text.
+inline std::string NpyBytes(const std::string& dict, const std::string& data, int major = 1) {
+  const std::string header = dict + "\n";
+  std::string out("\x93NUMPY", 6);
+  out += {static_cast<char>(major), '\0'};
+  for (int i = 0; i < (major == 1 ? 2 : 4); ++i) out += static_cast<char>(header.size() >> (8 * i) & 0xff);
+  return out + header + data;
+}
+
+inline void WriteNpy(const std::string& path, const ArraySpec& spec, const void* data) {
+  WriteFile(path, FormatNpyHeader(spec) +
+                      std::string(static_cast<const char*>(data), static_cast<size_t>(spec.bytes())));
+}
+
+}  // namespace tilewire::client::testing
