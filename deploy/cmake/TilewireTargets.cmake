@@ -54,9 +54,6 @@ target_compile_options(tilewire_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
 endif()
-if(TILEWIRE_HAVE_CUDA)
-  target_compile_definitions(tilewire_options INTERFACE TILEWIRE_HAVE_CUDA=1)
-endif()
 if(TILEWIRE_SANITIZE STREQUAL "address")
   set(_san -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(TILEWIRE_SANITIZE STREQUAL "thread")
@@ -70,6 +67,13 @@ endif()
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 link_libraries(tilewire_options)
+
+# For the few sources that differ with it; everything else compiles the same either way.
+function(tilewire_tell_cuda)
+  if(TILEWIRE_HAVE_CUDA)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS TILEWIRE_HAVE_CUDA=1)
+  endif()
+endfunction()
 
 # tilewire_library(NAME SOURCES... [DEPS targets...]): a static library named tilewire_NAME.
 function(tilewire_library name)

@@ -9,3 +9,4 @@ tilewire_library(ops
   DEPS tilewire_base tilewire_array CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json
        prometheus-cpp::core prometheus-cpp::pull)
 set_property(SOURCE ops/version.cc APPEND PROPERTY COMPILE_DEFINITIONS TILEWIRE_VERSION="${PROJECT_VERSION}")
+tilewire_tell_cuda(ops/version.cc)
