@@ -98,6 +98,8 @@ main() {
   done
   jobs=${JOBS:-$(default_jobs)}
   trap finish EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
   # GPU tests skip themselves without a device; with one, AddressSanitizer must leave CUDA its address ranges.
   export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:protect_shadow_gap=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
   export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
