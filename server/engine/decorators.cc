@@ -20,6 +20,7 @@ class ForwardingDevice : public Device {
   const DeviceFacts& facts() const override { return device_->facts(); }
   int64_t FreeBytes() const override { return device_->FreeBytes(); }
   void SetDeviceBudget(int64_t bytes) override { device_->SetDeviceBudget(bytes); }
+  void SetPinnedBudget(int64_t bytes) override { device_->SetPinnedBudget(bytes); }
   int64_t cached_bytes() const override { return device_->cached_bytes(); }
   Result<Memory> AllocateDevice(size_t bytes) override { return device_->AllocateDevice(bytes); }
   Result<Memory> AllocatePinned(size_t bytes) override { return device_->AllocatePinned(bytes); }
@@ -230,6 +231,20 @@ class OutOfMemoryDevice final : public ForwardingDevice {
   const std::shared_ptr<Shortage> shortage_;
 };
 
+// --- staged ------------------------------------------------------------------------------------
+
+class StagedDevice final : public ForwardingDevice {
+ public:
+  explicit StagedDevice(std::unique_ptr<Device> device)
+      : ForwardingDevice(std::move(device)), facts_(device_->facts()) {
+    facts_.host_memory = false;
+  }
+  const DeviceFacts& facts() const override { return facts_; }
+
+ private:
+  DeviceFacts facts_;
+};
+
 }  // namespace
 
 std::chrono::microseconds SlowJitter(const SlowOptions& options, uint64_t lane, uint64_t submission) {
@@ -255,6 +270,10 @@ std::unique_ptr<Device> MakeFaulty(std::unique_ptr<Device> device, std::shared_p
 
 std::unique_ptr<Device> MakeOutOfMemory(std::unique_ptr<Device> device, std::shared_ptr<Shortage> shortage) {
   return std::make_unique<OutOfMemoryDevice>(std::move(device), std::move(shortage));
+}
+
+std::unique_ptr<Device> MakeStaged(std::unique_ptr<Device> device) {
+  return std::make_unique<StagedDevice>(std::move(device));
 }
 
 }  // namespace tilewire::engine

@@ -1,7 +1,7 @@
-// Devices that misbehave on purpose: slow, faulty, out of memory. They wrap a real one, stack on each other,
-// keep the seam's promises (order within a lane, each callback exactly once and never inside the submitting
-// call), and repeat themselves exactly for a seed. For tests, and for seeing how a server behaves on a bad
-// day.
+// Devices that misbehave on purpose: slow, faulty, out of memory; and one that pretends to memory of its own.
+// They wrap a real one, stack on each other, keep the seam's promises (order within a lane, each callback
+// exactly once and never inside the submitting call), and repeat themselves exactly for a seed. For tests,
+// and for seeing how a server behaves on a bad day.
 #pragma once
 
 #include <chrono>
@@ -32,5 +32,9 @@ std::unique_ptr<Device> MakeFaulty(std::unique_ptr<Device> device, std::shared_p
 
 /// `shortage` says which allocations are BUSY.
 std::unique_ptr<Device> MakeOutOfMemory(std::unique_ptr<Device> device, std::shared_ptr<Shortage> shortage);
+
+/// Says that its memory is no host memory, so that the engine stages blocks and copies in and out as on a
+/// GPU.
+std::unique_ptr<Device> MakeStaged(std::unique_ptr<Device> device);
 
 }  // namespace tilewire::engine
