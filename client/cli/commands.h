@@ -1,0 +1,45 @@
+// The commands of `tilewire`. Each returns the program's exit code and prints its own errors.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "client/cpp/client.h"
+
+namespace tilewire::cli {
+
+/// Options before the command, the same for all.
+struct Globals {
+  std::string server = "localhost:50051";
+  bool json = false;
+  bool timing = false;
+  std::optional<std::chrono::milliseconds> timeout;
+  std::stop_token stop;
+
+  client::CallOptions call_options() const;
+};
+
+struct RmseArguments {
+  std::string a, b;  ///< .npy files
+  std::vector<int32_t> axes;
+  client::RmseOutput output = client::RmseOutput::kRmse;
+  std::string out;  ///< .npy file for the result, or empty: print it
+};
+
+struct TransposeArguments {
+  std::string in, out;  ///< .npy files
+  std::vector<int32_t> axes;
+};
+
+int RunRmse(const Globals& globals, const RmseArguments& arguments);
+int RunTranspose(const Globals& globals, const TransposeArguments& arguments);
+int RunInfo(const Globals& globals);
+int RunPing(const Globals& globals, int count);
+/// Golden vectors of `rmse.1` and transposes checked against the host kernel, over unary calls.
+int RunSelftest(const Globals& globals);
+
+}  // namespace tilewire::cli

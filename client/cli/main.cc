@@ -1,0 +1,149 @@
+// `tilewire`: array kernels of a Tilewire server from the command line. See README.md beside this file.
+#include <charconv>
+#include <functional>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "client/cli/commands.h"
+#include "client/cli/malloc_tuning.h"
+#include "client/cli/report.h"
+#include "client/cli/signals.h"
+
+namespace tilewire::cli {
+namespace {
+
+/// "1,-2" as numbers; empty text is no axis.
+std::vector<int32_t> ParseAxes(const std::string& option, const std::string& text) {
+  std::vector<int32_t> axes;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int32_t axis = 0;
+    const auto [stop, error] = std::from_chars(at, end, axis);
+    const bool more = error == std::errc() && stop < end && *stop == ',' && stop + 1 < end;
+    if (error != std::errc() || (stop != end && !more))
+      throw CLI::ValidationError(option, "'" + text + "' is no list of axes such as 1,0");
+    axes.push_back(axis);
+    at = more ? stop + 1 : stop;
+  }
+  return axes;
+}
+
+/// The command line, and what it asked for.
+class CommandLine {
+ public:
+  explicit CommandLine(Globals* globals);
+  /// 0 to go on, or nothing to do any more and this exit code.
+  std::optional<int> Parse(int argc, char** argv);
+  int Run() { return command_(); }
+
+ private:
+  void AddRmse();
+  void AddTranspose();
+  void AddInspection();
+
+  CLI::App app_{"tilewire: array kernels of a Tilewire server"};
+  Globals* globals_;
+  double timeout_seconds_ = 0;
+  std::string axes_, output_ = "rmse";
+  RmseArguments rmse_;
+  TransposeArguments transpose_;
+  int pings_ = 5;
+  std::function<int()> command_;
+};
+
+CommandLine::CommandLine(Globals* globals) : globals_(globals) {
+  app_.require_subcommand(1);
+  app_.fallthrough();
+  app_.set_version_flag("--version", "tilewire " TILEWIRE_VERSION);
+  app_.add_option("--server", globals->server, "host:port or unix:PATH")
+      ->envname("TILEWIRE_SERVER")
+      ->capture_default_str();
+  app_.add_flag("--json", globals->json, "Print one JSON object: result and timing");
+  app_.add_flag("--timing", globals->timing, "Print a timing table on stderr, also when it is no terminal");
+  app_.add_option("--timeout", timeout_seconds_,
+                  "Seconds for the whole call, retries included (default: none)")
+      ->check(CLI::Range(0.001, 1e9));
+  AddRmse();
+  AddTranspose();
+  AddInspection();
+}
+
+void CommandLine::AddRmse() {
+  auto* command =
+      app_.add_subcommand("rmse", "Root mean square error of two arrays, the same bits everywhere");
+  command->add_option("A", rmse_.a, ".npy file")->required();
+  command->add_option("B", rmse_.b, ".npy file of the same dtype and shape")->required();
+  command->add_option("--axis", axes_, "Axes to reduce, such as 1,2 or -1 (default: all)");
+  command->add_option("--output", output_, "Which value: rmse, mse or sum-squares")
+      ->check(CLI::IsMember(std::vector<std::string>{"rmse", "mse", "sum-squares"}))
+      ->type_name("WORD")
+      ->capture_default_str();
+  command->add_option("--out", rmse_.out, "Write the values to this .npy file instead of stdout");
+  command->callback([this] {
+    rmse_.axes = ParseAxes("--axis", axes_);
+    rmse_.output = output_ == "mse"           ? client::RmseOutput::kMse
+                   : output_ == "sum-squares" ? client::RmseOutput::kSumSquares
+                                              : client::RmseOutput::kRmse;
+    command_ = [this] { return RunRmse(*globals_, rmse_); };
+  });
+}
+
+void CommandLine::AddTranspose() {
+  auto* command = app_.add_subcommand("transpose", "Permute the axes of an array");
+  command->add_option("IN", transpose_.in, ".npy file")->required();
+  command->add_option("OUT", transpose_.out, ".npy file to write")->required();
+  command->add_option("--axes", axes_, "Axis i of the result is input axis AXES[i] (default: reversed)");
+  command->callback([this] {
+    transpose_.axes = ParseAxes("--axes", axes_);
+    command_ = [this] { return RunTranspose(*globals_, transpose_); };
+  });
+}
+
+void CommandLine::AddInspection() {
+  app_.add_subcommand("info", "Devices, limits and budgets of the server")->callback([this] {
+    command_ = [this] { return RunInfo(*globals_); };
+  });
+  auto* ping = app_.add_subcommand("ping", "Round trip times of the health check");
+  ping->add_option("-n,--count", pings_, "How many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  ping->callback([this] { command_ = [this] { return RunPing(*globals_, pings_); }; });
+  app_.add_subcommand("selftest", "Check the server's results against published bits")->callback([this] {
+    command_ = [this] { return RunSelftest(*globals_); };
+  });
+}
+
+std::optional<int> CommandLine::Parse(int argc, char** argv) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app_.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (timeout_seconds_ > 0)
+    globals_->timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds_ * 1000));
+  return std::nullopt;
+}
+
+int Main(int argc, char** argv) {
+  Globals globals;
+  CommandLine command_line(&globals);
+  if (const auto exit_code = command_line.Parse(argc, argv)) return *exit_code;
+  SignalWatcher signals;
+  globals.stop = signals.token();
+  if (globals.timeout) signals.GiveUpAfter(*globals.timeout);
+  const int exit_code = command_line.Run();
+  return exit_code != kExitOk && signals.received() != 0 ? 128 + signals.received() : exit_code;
+}
+
+}  // namespace
+}  // namespace tilewire::cli
+
+int main(int argc, char** argv) {
+  tilewire::TuneMalloc();
+  try {
+    return tilewire::cli::Main(argc, argv);
+  } catch (const std::exception& error) {  // out of memory, most likely
+    std::cerr << "error: INTERNAL: " << error.what() << "\n";
+    return tilewire::cli::kExitFailed;
+  }
+}

@@ -1,0 +1,140 @@
+#include "client/cli/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace tilewire::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+using Stage = std::pair<const char*, std::optional<double>>;
+
+std::array<Stage, 7> Stages(const client::Timing& t) {
+  return {{{"queue", t.queue_us},
+           {"receive", t.receive_us},
+           {"stage", t.stage_us},
+           {"h2d", t.h2d_us},
+           {"kernel", t.kernel_us},
+           {"d2h", t.d2h_us},
+           {"send", t.send_us}}};
+}
+
+/// A number of JSON, or a word where JSON has no number. Not our shortest text: nlohmann prints numbers
+/// itself, also so that they read back the same.
+ordered_json JsonDouble(double value) {
+  if (std::isfinite(value)) return value;
+  return FormatDouble(value);
+}
+
+}  // namespace
+
+std::string FormatDouble(double value) {
+  if (std::isnan(value)) return "nan";  // whatever the sign
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof(text), unit == 0 || value >= 100 ? "%.0f %s" : "%.3g %s", value, kUnits[unit]);
+  return text;
+}
+
+ordered_json JsonValues(std::span<const double> values) {
+  ordered_json out = ordered_json::array();
+  for (const double value : values) out.push_back(JsonDouble(value));
+  return out;
+}
+
+ordered_json JsonShape(const Shape& shape) {
+  ordered_json out = ordered_json::array();
+  for (const int64_t dim : shape.dims()) out.push_back(dim);
+  return out;
+}
+
+ordered_json JsonTiming(const client::Reply& reply) {
+  const client::Timing& t = reply.timing;
+  ordered_json out = ordered_json::object();
+  for (const auto& [name, time] : Stages(t))
+    if (time) out[std::string(name) + "_us"] = *time;
+  out["wall_us"] = t.wall_us;
+  out["bytes_in"] = t.bytes_in;
+  out["bytes_out"] = t.bytes_out;
+  out["blocks"] = t.blocks;
+  out["ranges"] = t.ranges;
+  out["lanes"] = t.lanes;
+  out["streams"] = t.streams;
+  out["device"] = t.device;
+  if (t.overlap) out["overlap"] = *t.overlap;
+  if (!t.bottleneck.empty()) out["bottleneck"] = t.bottleneck;
+  out["client_wall_us"] = reply.client_wall_us;
+  out["attempts"] = reply.attempts;
+  out["streamed"] = reply.streamed;
+  return out;
+}
+
+int Print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return kExitOk;
+  return PrintError(Status(Code::kDataLoss, "STDOUT", "stdout took only part of the answer"));
+}
+
+int PrintError(const Status& status, int exit_code) {
+  std::fprintf(stderr, "error: %s\n", status.ToString().c_str());
+  return exit_code;
+}
+
+void PrintTiming(const client::Reply& reply) {
+  const client::Timing& t = reply.timing;
+  const auto row = [](const char* name, double us, const char* note) {
+    std::fprintf(stderr, "  %-14s%12.3f ms%s\n", name, us / 1000, note);
+  };
+  std::fprintf(stderr, "timing (%s, %s%s)\n", t.device.empty() ? "device not named" : t.device.c_str(),
+               reply.streamed ? "streamed" : "one message", reply.attempts > 1 ? ", retried" : "");
+  for (const auto& [name, time] : Stages(t))
+    if (time) row(name, *time, t.bottleneck == name ? "  <- bottleneck" : "");
+  row("server wall", t.wall_us, "");
+  row("client wall", reply.client_wall_us, "");
+  const double bytes = static_cast<double>(t.bytes_in + t.bytes_out);
+  std::fprintf(stderr, "  %-14s%s in, %s out", "bytes", FormatBytes(t.bytes_in).c_str(),
+               FormatBytes(t.bytes_out).c_str());
+  if (reply.client_wall_us > 0) std::fprintf(stderr, ", %.2f GB/s", bytes / reply.client_wall_us / 1000);
+  std::fprintf(stderr, "\n");
+  if (t.overlap) std::fprintf(stderr, "  %-14s%.2f\n", "overlap", *t.overlap);
+}
+
+ProgressLine::ProgressLine() : enabled_(::isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_(start_) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fprintf(stderr, "\r\x1b[K");
+}
+
+void ProgressLine::Update(const client::Progress& p) {
+  const auto now = Clock::now();
+  if (!enabled_ || now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  shown_ = true;
+  constexpr int kWidth = 30;
+  const auto done = static_cast<double>(p.sent + p.received);
+  const auto total = static_cast<double>(std::max<uint64_t>(p.send_total + p.receive_total, 1));
+  const int filled = static_cast<int>(kWidth * done / total);
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  std::fprintf(stderr, "\r[%s%s] %3.0f%%  %s sent, %s received  %.2f GB/s\x1b[K",
+               std::string(filled, '#').c_str(), std::string(kWidth - filled, '.').c_str(),
+               100 * done / total, FormatBytes(p.sent).c_str(), FormatBytes(p.received).c_str(),
+               done / seconds / 1e9);
+}
+
+}  // namespace tilewire::cli
