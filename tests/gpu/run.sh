@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Runs everything that needs a GPU from a bundle (cmake --build DIR --target bundle), on a machine without compilers or gRPC.
+#
+#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy bench idle   (default: all)
+#
+# Needs an NVIDIA driver; `sanitizer` needs compute-sanitizer, `numpy` python3 with numpy. Ends with one line a stage;
+# the exit code is 0 when all of them passed.
+set -uo pipefail
+bundle=${1:?usage: run.sh BUNDLE [STAGE...]}
+shift
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy bench idle)
+bin=$bundle/bin
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+programs=(tilewire_gpu_kernel_tests tilewire_gpu_engine_tests tilewire_gpu_service_tests)
+
+gpu_tests() {
+  local failed=0
+  for program in "${programs[@]}"; do
+    "$bin/$program" --gtest_brief=1 || failed=1
+  done
+  return $failed
+}
+
+# The checkers slow kernels down a hundredfold, so the largest shapes are left to the plain run; tests that provoke
+# errors on purpose would be reported as errors.
+declare -A filters=(
+  [tilewire_gpu_kernel_tests]='RmseCuda.Golden*:RmseCuda.EveryDType*:RmseCuda.Operands*:TransposeCuda.KnownHard*:TransposeCuda.EdgesOf*'
+  [tilewire_gpu_engine_tests]='CudaSeam.*:CudaMemory.FreedPieces*:CudaMemory.Pinned*'
+  [tilewire_gpu_service_tests]='*EveryDtype*:*Unary*'
+)
+sanitizer() {
+  local failed=0 tool program
+  for tool in memcheck racecheck; do
+    for program in "${programs[@]}"; do
+      echo "--- $tool $program"
+      timeout 200 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bin/$program" --gtest_brief=1 \
+        "--gtest_filter=${filters[$program]}" | tail -n 6 || failed=1
+    done
+  done
+  return $failed
+}
+
+numpy() {
+  python3 "$here/../integration/numpy_check.py" "$bin/tilewired" "$bin/tilewire" --device cuda "${NUMPY_FLAGS:---large}"
+}
+
+bench() {
+  "$bin/tilewire_bench" --device cuda wire --mib 2048 --rounds 7 &&
+    "$bin/tilewire_bench" --device cpu wire --mib 2048 --rounds 7 &&
+    "$bin/tilewire_bench" --device cuda small --calls 5000
+}
+
+idle() { "$bin/tilewire_bench" --device cuda idle --pauses 50; }
+
+summary=() failed=0
+for stage in "${stages[@]}"; do
+  echo "=== $stage"
+  begin=$SECONDS
+  case $stage in
+    tests) gpu_tests ;;
+    sanitizer | numpy | bench | idle) "$stage" ;;
+    *) echo "unknown stage $stage" >&2; exit 2 ;;
+  esac
+  code=$?
+  [ $code -eq 0 ] || failed=1
+  summary+=("$stage: $([ $code -eq 0 ] && echo passed || echo "FAILED ($code)"), $((SECONDS - begin)) s")
+done
+printf '%s\n' "${summary[@]}"
+exit $failed
