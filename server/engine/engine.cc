@@ -1,7 +1,6 @@
 #include "server/engine/engine.h"
 
 #include <algorithm>
-#include <future>
 #include <random>
 #include <utility>
 
@@ -65,10 +64,12 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
 }
 
 Engine::~Engine() {
-  // What was to be dropped soon may be the last to hold a job, whose end needs lanes, admission and registry.
-  std::promise<void> dropped;
-  timer_.Post([&dropped] { dropped.set_value(); });
-  dropped.get_future().wait();
+  {
+    // Output may still lie in send buffers of calls that have ended; its last holder comes back through
+    // DropSoon(), and a job's end needs lanes, admission and registry.
+    std::unique_lock lock(mutex_);
+    jobs_gone_.wait(lock, [this] { return jobs_alive_ == 0; });
+  }
   lanes_.clear();
 }
 
@@ -207,10 +208,13 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
           jobs_.erase(dead->id());
         }
         delete dead;
+        std::lock_guard lock(mutex_);
+        if (--jobs_alive_ == 0) jobs_gone_.notify_all();
       });
   {
     std::lock_guard lock(mutex_);
     jobs_.emplace(id, job);
+    ++jobs_alive_;
   }
   if (failed_.load()) return Fail(Gone());  // meanwhile: the registry may have been gone through before
   if (options.arrived < Clock::now()) job->AddSpan({Stage::kQueue, options.arrived, Clock::now()});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,7 +30,8 @@ struct EngineOptions {
   double queue_seconds = 10;
 };
 
-/// Thread-safe. Outlives its jobs: destroy it only when every call has ended.
+/// Thread-safe. Outlives its jobs: destroy it only when every call has ended. The destructor waits for output
+/// that is still held.
 class Engine {
  public:
   using OnOpened = std::function<void(Result<std::shared_ptr<Job>>)>;
@@ -81,6 +83,8 @@ class Engine {
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
+  std::condition_variable jobs_gone_;
+  int jobs_alive_ = 0;  ///< jobs whose memory and ticket are not back yet
   std::map<std::string, std::weak_ptr<Job>> jobs_;
   // Last, so that it is destroyed first: a lane waits for its submissions, whose callbacks use all of the
   // above.

@@ -6,12 +6,21 @@
 #include "google/rpc/status.pb.h"
 
 namespace tilewire::rpc {
+namespace {
+
+/// What went wrong inside, a device's own words included, is for the log.
+std::string PublicMessage(const Status::Detail& detail) {
+  if (detail.code != Code::kInternal) return detail.message;
+  if (detail.reason == "DEVICE_FAILED") return "the device failed while the job was running on it";
+  return "internal error; the server's log has the request id";
+}
+
+}  // namespace
 
 grpc::Status ToGrpc(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const Status::Detail& detail = *status.detail();
-  const bool scrub = detail.code == Code::kInternal && detail.reason != "DEVICE_FAILED";
-  const std::string message = scrub ? "internal error; the server's log has the request id" : detail.message;
+  const std::string message = PublicMessage(detail);
 
   google::rpc::ErrorInfo info;
   info.set_reason(detail.reason);

@@ -45,7 +45,8 @@ class RecordingObserver final : public rpc::CallObserver {
 class TestServer {
  public:
   struct Options {
-    engine::EngineOptions engine{.lanes = 2, .block_bytes = 64 << 10, .device_bytes = 256 << 20};
+    engine::EngineOptions engine{
+        .lanes = 2, .block_bytes = 64 << 10, .device_bytes = 256 << 20, .pinned_bytes = 128 << 20};
     rpc::ServerOptions rpc{.listen = {"localhost:0"}, .idle_seconds = 30, .queues = 2};
   };
   TestServer() : TestServer(engine::OpenCpuDevice(2), Options{}) {}
@@ -82,6 +83,7 @@ class TestServer {
     EXPECT_EQ(stats.pinned_bytes_in_use, 0u);
     EXPECT_EQ(stats.jobs_in_flight, 0u);
     EXPECT_EQ(stats.jobs_queued, 0u);
+    EXPECT_TRUE(server_->WaitIdle(Clock::now()));
   }
 
  private:

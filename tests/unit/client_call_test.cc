@@ -1,4 +1,4 @@
-// Calls that go well: unary and streamed forms, interleaving, Fortran order, retries.
+// Calls that go well: unary and streamed forms, interleaving, Fortran order.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -17,27 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 using testing::FakeBehaviour;
 using testing::FakeServer;
-using testing::Floats;
 using ::testing::IsEmpty;
+using testing::Pair;
 using testing::Pattern;
 using testing::Spec;
-
-struct Pair {
-  ArraySpec spec;
-  std::vector<float> a, b;
-  Pair(const std::vector<int64_t>& dims)
-      : spec(Spec(DType::kF32, dims)),
-        a(Floats(static_cast<size_t>(spec.shape.elements()), 1)),
-        b(Floats(static_cast<size_t>(spec.shape.elements()), 2)) {}
-  ArraySource A() const { return ArraySource::FromMemory(spec, a.data()); }
-  ArraySource B() const { return ArraySource::FromMemory(spec, b.data()); }
-  /// Exact: all differences are multiples of 1/2, so their squares sum without rounding.
-  double SumSquares() const {
-    double sum = 0;
-    for (size_t i = 0; i < a.size(); ++i) sum += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    return sum;
-  }
-};
 
 /// Collects a result and checks that it comes in order.
 struct Collector {
@@ -213,82 +196,6 @@ TEST(Client, ManyThreadsShareOne) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(right, 30);
-}
-
-TEST(Client, BusyIsRetriedAfterThePushback) {
-  for (const CallForm form : {CallForm::kUnary, CallForm::kStream}) {
-    FakeBehaviour behaviour;
-    behaviour.busy = 2;
-    behaviour.pushback_ms = 60;
-    FakeServer server(behaviour);
-    const Pair pair({10});
-    const auto start = std::chrono::steady_clock::now();
-    const auto reply = Client::Connect(server.address()).Rmse(pair.A(), pair.B(), {}, {.form = form});
-    ASSERT_TRUE(reply) << reply.error().ToString();
-    EXPECT_EQ(reply->reply.attempts, 3);
-    EXPECT_GE(std::chrono::steady_clock::now() - start, 120ms);
-  }
-}
-
-TEST(Client, RetriesEndWithTheAttemptsAndBeforeTheDeadline) {
-  FakeBehaviour behaviour;
-  behaviour.busy = 1000;
-  FakeServer server(behaviour);
-  Client client = Client::Connect(server.address());
-  const Pair pair({10});
-  const auto exhausted = client.Rmse(pair.A(), pair.B(), {}, {.max_attempts = 3});
-  ASSERT_FALSE(exhausted);
-  EXPECT_EQ(exhausted.error().reason(), "BUSY");
-  EXPECT_EQ(server.log().calls, 3);
-
-  behaviour.pushback_ms = 60'000;
-  server.Behave(behaviour);
-  const auto start = std::chrono::steady_clock::now();
-  const auto hopeless = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 10s});
-  ASSERT_FALSE(hopeless);
-  EXPECT_EQ(hopeless.error().code(), Code::kResourceExhausted);
-  EXPECT_EQ(hopeless.error().detail()->retry_after_ms, 60'000);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
-}
-
-TEST(Client, AServerThatComesLaterIsFound) {
-  int port = 0;
-  { port = FakeServer().port(); }
-  const Pair pair({300'000});
-  Client client = Client::Connect("127.0.0.1:" + std::to_string(port));
-  std::unique_ptr<FakeServer> server;
-  std::thread later([&] {
-    std::this_thread::sleep_for(300ms);
-    server = std::make_unique<FakeServer>(FakeBehaviour{}, port);
-  });
-  const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 20s, .max_attempts = 50});
-  later.join();
-  ASSERT_TRUE(reply) << reply.error().ToString();
-  EXPECT_GT(reply->reply.attempts, 1);
-}
-
-TEST(Client, DrainingServersAreRetried) {
-  FakeBehaviour behaviour;
-  behaviour.unavailable = 1;
-  FakeServer server(behaviour);
-  const Pair pair({10});
-  const auto reply = Client::Connect(server.address()).Rmse(pair.A(), pair.B());
-  ASSERT_TRUE(reply) << reply.error().ToString();
-  EXPECT_EQ(reply->reply.attempts, 2);
-}
-
-TEST(Client, ARefusedUnaryReplyIsStreamed) {
-  FakeBehaviour behaviour;
-  behaviour.use_execute = true;
-  FakeServer server(behaviour);
-  Client client = Client::Connect(server.address());
-  const Pair pair({10});
-  const auto reply = client.Rmse(pair.A(), pair.B());
-  ASSERT_TRUE(reply) << reply.error().ToString();
-  EXPECT_TRUE(reply->reply.streamed);
-  const auto forced = client.Rmse(pair.A(), pair.B(), {}, {.form = CallForm::kUnary});
-  ASSERT_FALSE(forced);
-  EXPECT_EQ(forced.error().reason(), "USE_EXECUTE");
 }
 
 TEST(Client, DescribesAndPings) {

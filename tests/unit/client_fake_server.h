@@ -34,7 +34,8 @@ struct FakeBehaviour {
     kWrongSpec,
     kWrongChecksum,
     kTwoResults,
-    kShortData
+    kShortData,
+    kWrongBits
   };
   Lie lie = Lie::kNone;
 };

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "client/cpp/npy.h"
+#include "client/cpp/source.h"
 
 namespace tilewire::client::testing {
 
@@ -76,5 +77,22 @@ inline void WriteNpy(const std::string& path, const ArraySpec& spec, const void*
   WriteFile(path, FormatNpyHeader(spec) +
                       std::string(static_cast<const char*>(data), static_cast<size_t>(spec.bytes())));
 }
+
+/// Two f32 arrays whose differences are multiples of 1/2, so that sums of squares are exact.
+struct Pair {
+  ArraySpec spec;
+  std::vector<float> a, b;
+  explicit Pair(const std::vector<int64_t>& dims)
+      : spec(Spec(DType::kF32, dims)),
+        a(Floats(static_cast<size_t>(spec.shape.elements()), 1)),
+        b(Floats(static_cast<size_t>(spec.shape.elements()), 2)) {}
+  ArraySource A() const { return ArraySource::FromMemory(spec, a.data()); }
+  ArraySource B() const { return ArraySource::FromMemory(spec, b.data()); }
+  double SumSquares() const {
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    return sum;
+  }
+};
 
 }  // namespace tilewire::client::testing
