@@ -1,0 +1,155 @@
+// Operations with operands and the result that the host kernels give: what every way of running a job must
+// match.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "server/engine/operation.h"
+
+namespace tilewire::engine::testing {
+
+using Bytes = std::vector<std::byte>;
+
+struct Problem {
+  std::function<std::unique_ptr<Operation>()> make;
+  std::vector<Bytes> operands;
+  Bytes expected;
+};
+
+inline Bytes RandomBytes(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Bytes bytes(static_cast<size_t>(count));
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random() >> 56);
+  return bytes;
+}
+
+/// One-dimensional RMSE with ranges of `tiles` tiles, so that small operands have many ranges.
+class FineRmse final : public Operation {
+ public:
+  FineRmse(rmse::Plan plan, int64_t tiles)
+      : plan_(std::move(plan)), operands_{plan_.operand(), plan_.operand()}, tiles_(tiles) {}
+  std::string_view name() const override { return "rmse"; }
+  std::string_view numeric_version() const override { return rmse::kNumericVersion; }
+  std::span<const ArraySpec> operands() const override { return operands_; }
+  const ArraySpec& result() const override { return plan_.result(); }
+  int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  int64_t range_count() const override { return (plan_.layout().tiles + tiles_ - 1) / tiles_; }
+  ByteInterval range_bytes(int64_t index) const override {
+    const rmse::Range range = Range(index);
+    return {range.byte_begin, range.byte_end};
+  }
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    return RmseRange{&plan_, Range(index), buffers.operands[0], buffers.operands[1], Sums(buffers)};
+  }
+  std::optional<Work> finish_work(const Buffers& buffers) const override {
+    return RmseFinish{&plan_, Sums(buffers), reinterpret_cast<double*>(buffers.result)};
+  }
+  bool ranges_fill_result() const override { return false; }
+
+ private:
+  static double* Sums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
+  rmse::Range Range(int64_t index) const {
+    const int64_t begin = index * tiles_, end = std::min(begin + tiles_, plan_.layout().tiles);
+    const int64_t tile_bytes = rmse::kTileElements * SizeOf(plan_.operand().dtype);
+    return {.segment_begin = 0,
+            .segment_end = 1,
+            .tile_begin = begin,
+            .tile_end = end,
+            .byte_begin = begin * tile_bytes,
+            .byte_end = std::min(end * tile_bytes, plan_.operand().bytes())};
+  }
+  rmse::Plan plan_;
+  ArraySpec operands_[2];
+  int64_t tiles_;
+};
+
+/// A batch of matrix transposes, one range a matrix: each range fills its own bytes of the result.
+class FineTranspose final : public Operation {
+ public:
+  explicit FineTranspose(transpose::Plan plan) : plan_(std::move(plan)) {}
+  std::string_view name() const override { return "transpose"; }
+  std::string_view numeric_version() const override { return transpose::kNumericVersion; }
+  std::span<const ArraySpec> operands() const override { return {&plan_.input(), 1}; }
+  const ArraySpec& result() const override { return plan_.result(); }
+  int64_t scratch_bytes() const override { return 0; }
+  int64_t range_count() const override { return plan_.layout().dims[0]; }
+  ByteInterval range_bytes(int64_t index) const override {
+    const transpose::Range range = Range(index);
+    return {range.byte_begin, range.byte_end};
+  }
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    return TransposeRange{&plan_, Range(index), buffers.operands[0], buffers.result};
+  }
+  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
+  bool ranges_fill_result() const override { return true; }
+
+ private:
+  transpose::Range Range(int64_t index) const {
+    const transpose::Layout& layout = plan_.layout();
+    transpose::Range range = plan_.whole();
+    range.dims[0] = 1;
+    range.in_offset = index * layout.in_strides[0];
+    range.out_offset = index * layout.out_strides[0];
+    range.byte_begin = range.in_offset * layout.element_bytes;
+    range.byte_end = range.byte_begin + layout.in_strides[0] * layout.element_bytes;
+    return range;
+  }
+  transpose::Plan plan_;
+};
+
+/// `tiles` > 0: one-dimensional, with ranges of so many tiles.
+inline Problem RmseProblem(DType dtype, const std::vector<int64_t>& dims, const std::vector<int32_t>& axes,
+                           uint64_t seed, int64_t tiles = 0) {
+  const rmse::Plan plan = *rmse::Plan::Make(*MakeSpec(dtype, dims), axes, rmse::Output::kRmse);
+  Problem problem;
+  for (uint64_t i = 0; i < 2; ++i)
+    problem.operands.push_back(RandomBytes(plan.operand().bytes(), 2 * seed + i));
+  problem.expected.resize(static_cast<size_t>(plan.result().bytes()));
+  std::vector<double> sums(static_cast<size_t>(plan.scratch_bytes() / 8));
+  const rmse::Range whole = plan.whole();
+  rmse::HostRange(plan, whole, 0, whole.items(), problem.operands[0].data(), problem.operands[1].data(),
+                  sums.data());
+  rmse::HostFinish(plan, 0, plan.layout().segments, sums.data(),
+                   reinterpret_cast<double*>(problem.expected.data()));
+  problem.make = [plan, tiles]() -> std::unique_ptr<Operation> {
+    if (tiles > 0) return std::make_unique<FineRmse>(plan, tiles);
+    return MakeRmse(plan);
+  };
+  return problem;
+}
+
+/// `fine`: three dimensions, the first kept: one range each index of it.
+inline Problem TransposeProblem(DType dtype, const std::vector<int64_t>& dims,
+                                const std::vector<int32_t>& axes, uint64_t seed, bool fine = false) {
+  const transpose::Plan plan = *transpose::Plan::Make(*MakeSpec(dtype, dims), axes);
+  Problem problem;
+  problem.operands.push_back(RandomBytes(plan.input().bytes(), seed));
+  problem.expected.resize(static_cast<size_t>(plan.result().bytes()));
+  const transpose::Range whole = plan.whole();
+  transpose::HostRange(plan, whole, 0, transpose::HostItems(plan, whole), problem.operands[0].data(),
+                       problem.expected.data());
+  problem.make = [plan, fine]() -> std::unique_ptr<Operation> {
+    if (fine) return std::make_unique<FineTranspose>(plan);
+    return MakeTranspose(plan);
+  };
+  return problem;
+}
+
+/// 48 ranges of 4 KiB in each of two operands: bulk, but quick.
+inline Problem FineRmseProblem(uint64_t seed) {
+  return RmseProblem(DType::kU8, {48 * 4096 - 7}, {}, seed, 1);
+}
+/// 24 ranges of 12 KiB, each a prefix of the result.
+inline Problem FineTransposeProblem(uint64_t seed) {
+  return TransposeProblem(DType::kU8, {24, 96, 128}, {0, 2, 1}, seed, true);
+}
+
+}  // namespace tilewire::engine::testing

@@ -1,0 +1,202 @@
+// What the engine's tests share: problems with known answers, engines over devices of every kind, and a
+// client that sends blocks as it likes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/engine/cpu_device.h"
+#include "server/engine/decorators.h"
+#include "server/engine/engine.h"
+#include "server/engine/intake.h"
+#include "tests/unit/engine_problems.h"
+
+namespace tilewire::engine::testing {
+
+/// How an engine under test is built.
+struct Setup {
+  EngineOptions options{.lanes = 3, .block_bytes = 4096, .device_bytes = 64 << 20, .pinned_bytes = 64 << 20};
+  bool staged = true;  ///< copies in and out as on a GPU
+  std::optional<SlowOptions> slow;
+  std::shared_ptr<Faults> faults;
+  std::shared_ptr<Shortage> shortage;
+};
+
+inline std::unique_ptr<Engine> MakeEngine(const Setup& setup) {
+  std::unique_ptr<engine::Device> device = OpenCpuDevice(2);
+  if (setup.slow) device = MakeSlow(std::move(device), *setup.slow);
+  if (setup.faults) device = MakeFaulty(std::move(device), setup.faults);
+  if (setup.shortage) device = MakeOutOfMemory(std::move(device), setup.shortage);
+  if (setup.staged) device = MakeStaged(std::move(device));
+  auto engine = Engine::Make(std::move(device), setup.options);
+  EXPECT_TRUE(engine) << engine.error().ToString();
+  return engine ? *std::move(engine) : nullptr;
+}
+
+inline Result<std::shared_ptr<Job>> Open(Engine& engine, std::unique_ptr<Operation> operation,
+                                         const JobOptions& options = {}) {
+  auto opened = std::make_shared<std::promise<Result<std::shared_ptr<Job>>>>();
+  engine.Open(std::move(operation), options, [opened](auto job) { opened->set_value(std::move(job)); });
+  return opened->get_future().get();
+}
+
+/// True once nothing is leased any more; jobs end on the device's threads, so it waits up to 20 s.
+inline bool BecomesIdle(const Engine& engine) {
+  for (const TimePoint end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
+    const EngineStats stats = engine.stats();
+    if (stats.device_bytes_in_use == 0 && stats.pinned_bytes_in_use == 0 && stats.jobs_in_flight == 0)
+      return true;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return false;
+}
+
+/// Waits up to 20 s.
+template <typename Condition>
+bool Becomes(const Condition& condition) {
+  for (const TimePoint end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return false;
+}
+
+struct Chunk {
+  uint32_t operand;
+  int64_t offset, bytes;
+};
+using Chunks = std::vector<Chunk>;
+
+/// Sends one chunk, waiting for staging blocks as a server does.
+inline Status Send(Job& job, Intake& intake, const Chunk& chunk, const Bytes& operand) {
+  TILEWIRE_RETURN_IF_ERROR(intake.BeginChunk(chunk.operand, static_cast<uint64_t>(chunk.offset),
+                                             static_cast<uint64_t>(chunk.bytes)));
+  const std::byte* next = operand.data() + chunk.offset;
+  while (intake.chunk_left() > 0) {
+    const auto place = intake.NextPlace();
+    if (!place) {
+      auto free = std::make_shared<std::promise<void>>();
+      job.WhenBlockFree([free] { free->set_value(); });
+      free->get_future().wait();
+      TILEWIRE_RETURN_IF_ERROR(job.status());
+      continue;
+    }
+    std::memcpy(place->data(), next, place->size());
+    next += place->size();
+    intake.Filled(place->size());
+  }
+  return {};
+}
+
+/// The next piece of output, or why there is none.
+inline Result<std::optional<OutputPiece>> Next(Job& job) {
+  auto next = std::make_shared<std::promise<Result<std::optional<OutputPiece>>>>();
+  job.NextOutput([next](auto piece) { next->set_value(std::move(piece)); });
+  return next->get_future().get();
+}
+
+/// Reads all output.
+inline Result<Bytes> Collect(Job& job) {
+  Bytes all;
+  for (;;) {
+    auto piece = Next(job);
+    if (!piece) return Fail(std::move(piece).error());
+    if (!*piece) return all;
+    EXPECT_EQ((*piece)->offset, static_cast<int64_t>(all.size()));
+    EXPECT_GT((*piece)->bytes, 0U);
+    all.insert(all.end(), (*piece)->data, (*piece)->data + (*piece)->bytes);
+  }
+}
+
+/// Feeds `job` from one thread a stream, each with an intake of its own; the last one to end ends the input.
+/// The destructor waits for them.
+class Feeders {
+ public:
+  Feeders(std::shared_ptr<Job> job, const Problem& problem, const std::vector<Chunks>& streams)
+      : left_(static_cast<int>(streams.size())) {
+    for (const Chunks& chunks : streams)
+      threads_.emplace_back([this, job, &problem, chunks] { Feed(*job, job, problem, chunks); });
+  }
+  ~Feeders() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void Feed(Job& job, const std::shared_ptr<Job>& owner, const Problem& problem, const Chunks& chunks) {
+    Intake intake(owner);
+    Status status;
+    for (const Chunk& chunk : chunks)
+      if (status = Send(job, intake, chunk, problem.operands[chunk.operand]); !status.ok()) break;
+    if (status.ok()) status = intake.HalfClosed();
+    if (!status.ok()) job.Fail(status);
+    if (left_.fetch_sub(1) == 1) job.InputEnded();
+  }
+
+  std::atomic<int> left_;
+  std::vector<std::thread> threads_;
+};
+
+/// All operands, one after the other, in chunks of `bytes`.
+inline Chunks Ascending(const Problem& problem, int64_t bytes) {
+  Chunks chunks;
+  for (uint32_t operand = 0; operand < problem.operands.size(); ++operand) {
+    const auto size = static_cast<int64_t>(problem.operands[operand].size());
+    for (int64_t at = 0; at < size; at += bytes) chunks.push_back({operand, at, std::min(bytes, size - at)});
+  }
+  return chunks;
+}
+
+/// Every block to a random one of `streams`; there in random order, cut into random chunks, operands mixed.
+inline std::vector<Chunks> Scattered(const Problem& problem, int64_t block_bytes, size_t streams,
+                                     std::mt19937_64& random) {
+  std::vector<Chunks> plan(streams);
+  std::vector<std::vector<Chunks>> runs(streams, std::vector<Chunks>(problem.operands.size()));
+  for (uint32_t operand = 0; operand < problem.operands.size(); ++operand) {
+    const auto size = static_cast<int64_t>(problem.operands[operand].size());
+    std::vector<int64_t> blocks((size + block_bytes - 1) / block_bytes);
+    for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<int64_t>(i);
+    std::shuffle(blocks.begin(), blocks.end(), random);
+    for (const int64_t block : blocks) {
+      Chunks& run = runs[random() % streams][operand];
+      const int64_t end = std::min((block + 1) * block_bytes, size);
+      for (int64_t at = block * block_bytes; at < end;) {
+        const auto left = static_cast<uint64_t>(end - at);
+        const auto bytes = random() % 2 == 0 ? end - at : static_cast<int64_t>(1 + random() % left);
+        run.push_back({operand, at, bytes});
+        at += bytes;
+      }
+    }
+  }
+  for (size_t stream = 0; stream < streams; ++stream) {
+    std::vector<size_t> at(problem.operands.size());
+    for (bool more = true; more;) {
+      more = false;
+      for (size_t operand = 0; operand < at.size(); ++operand) {
+        const Chunks& run = runs[stream][operand];
+        for (uint64_t n = random() % 4; n > 0 && at[operand] < run.size(); --n)
+          plan[stream].push_back(run[at[operand]++]);
+        more = more || at[operand] < run.size();
+      }
+    }
+  }
+  return plan;
+}
+
+/// Opens, feeds and reads one job.
+inline Result<Bytes> RunJob(Engine& engine, const Problem& problem, const std::vector<Chunks>& streams) {
+  TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, Open(engine, problem.make()));
+  const Feeders feeders(job, problem, streams);
+  return Collect(*job);
+}
+
+}  // namespace tilewire::engine::testing
