@@ -1,0 +1,287 @@
+// The program: exit codes, outputs and files, run as users run it.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/client_fake_server.h"
+#include "tests/unit/client_testing.h"
+
+namespace tilewire::client {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FakeBehaviour;
+using testing::FakeServer;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Pair;
+using testing::ReadFile;
+using testing::Spec;
+using ::testing::StartsWith;
+using testing::TempDir;
+using testing::WriteNpy;
+
+struct Ran {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+/// A run of a program, output going to files.
+class Program {
+ public:
+  Program(const std::string& binary, const std::vector<std::string>& arguments,
+          const std::string& server = "", const std::string& stdout_path = "")
+      : out_(stdout_path.empty() ? dir_.File("out") : stdout_path) {
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    std::vector<char*> argv{const_cast<char*>(binary.c_str())};
+    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    if (!server.empty()) ::setenv("TILEWIRE_SERVER", server.c_str(), 1);
+    ::dup2(::open(out_.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    ::dup2(::open(dir_.File("err").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    ::execv(binary.c_str(), argv.data());
+    ::_exit(127);
+  }
+  void Kill(int signal) const { ::kill(pid_, signal); }
+  Ran Wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
+            out_ == "/dev/full" ? "" : ReadFile(out_), ReadFile(dir_.File("err"))};
+  }
+
+ private:
+  TempDir dir_;
+  std::string out_;
+  pid_t pid_;
+};
+
+/// Arrays of 3 × 4 in files, a server, and the program.
+class Cli : public ::testing::Test {
+ protected:
+  Cli() {
+    WriteNpy(A(), pair_.spec, pair_.a.data());
+    WriteNpy(B(), pair_.spec, pair_.b.data());
+  }
+  std::string A() const { return dir_.File("a.npy"); }
+  std::string B() const { return dir_.File("b.npy"); }
+  Ran Run(const std::vector<std::string>& arguments) {
+    return Program(TILEWIRE_CLI, arguments, server_.address()).Wait();
+  }
+
+  TempDir dir_;
+  Pair pair_{{3, 4}};
+  FakeServer server_;
+};
+
+TEST_F(Cli, RmsePrintsTheAnswerAlone) {
+  const Ran ran = Run({"rmse", A(), B()});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(std::stod(ran.out), std::sqrt(pair_.SumSquares() / 12));
+  EXPECT_EQ(ran.out.find('\n'), ran.out.size() - 1);
+  EXPECT_THAT(ran.err, IsEmpty());  // no terminal, no --timing
+}
+
+TEST_F(Cli, RmseOfAxesPrintsOneValueALine) {
+  const Ran ran = Run({"rmse", A(), B(), "--axis", "-1", "--output", "sum-squares"});
+  EXPECT_EQ(ran.exit_code, 0);
+  double total = 0;
+  std::istringstream lines(ran.out);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) total += std::stod(line);
+  EXPECT_EQ(count, 3);
+  EXPECT_EQ(total, pair_.SumSquares());
+}
+
+TEST_F(Cli, ValuesWithoutNumbersAreWords) {
+  const float a[] = {NAN, INFINITY, 1};
+  const float b[] = {0, 0, 0.5};
+  WriteNpy(dir_.File("x.npy"), Spec(DType::kF32, {3, 1}), a);
+  WriteNpy(dir_.File("y.npy"), Spec(DType::kF32, {3, 1}), b);
+  EXPECT_EQ(Run({"rmse", dir_.File("x.npy"), dir_.File("y.npy"), "--axis", "1"}).out, "nan\ninf\n0.5\n");
+  const Ran ran = Run({"--json", "rmse", dir_.File("x.npy"), dir_.File("y.npy"), "--axis", "1"});
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["values"], nlohmann::json({"nan", "inf", 0.5}));
+}
+
+TEST_F(Cli, JsonIsOneObjectWithTiming) {
+  const Ran ran = Run({"rmse", A(), B(), "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["values"][0].get<double>(), std::sqrt(pair_.SumSquares() / 12));
+  EXPECT_EQ(json["shape"], nlohmann::json::array());
+  EXPECT_EQ(json["dtype"], "f64");
+  EXPECT_EQ(json["numeric_version"], "rmse.1");
+  EXPECT_EQ(json["timing"]["kernel_us"], 20);
+  EXPECT_FALSE(json["timing"].contains("h2d_us"));
+  EXPECT_EQ(json["timing"]["attempts"], 1);
+}
+
+TEST_F(Cli, TimingGoesToStderr) {
+  const Ran ran = Run({"rmse", A(), B(), "--timing"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("kernel"));
+  EXPECT_THAT(ran.err, HasSubstr("bottleneck"));
+  EXPECT_THAT(ran.err, ::testing::Not(HasSubstr("h2d")));
+}
+
+TEST_F(Cli, RmseWritesAFile) {
+  const Ran ran = Run({"rmse", A(), B(), "--axis", "1", "--out", dir_.File("r.npy")});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, IsEmpty());
+  EXPECT_EQ(ArraySource::OpenNpy(dir_.File("r.npy")).value().spec(), Spec(DType::kF64, {3}));
+}
+
+TEST_F(Cli, TransposeWritesAFileAndBackAgain) {
+  EXPECT_EQ(Run({"transpose", A(), dir_.File("t.npy")}).exit_code, 0);
+  EXPECT_EQ(ArraySource::OpenNpy(dir_.File("t.npy")).value().spec(), Spec(DType::kF32, {4, 3}));
+  const Ran ran = Run({"transpose", dir_.File("t.npy"), dir_.File("tt.npy"), "--axes", "-1,0", "--json"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["shape"], nlohmann::json({3, 4}));
+  EXPECT_EQ(ReadFile(dir_.File("tt.npy")), ReadFile(A()));
+}
+
+TEST_F(Cli, EveryDTypeSurvivesTwoTransposes) {
+  for (const auto& info : AllDTypes()) {
+    const ArraySpec spec = Spec(info.dtype, {300, 211});
+    WriteNpy(dir_.File("d.npy"), spec, testing::Pattern(static_cast<size_t>(spec.bytes())).data());
+    EXPECT_EQ(Run({"transpose", dir_.File("d.npy"), dir_.File("t.npy")}).exit_code, 0);
+    EXPECT_EQ(Run({"transpose", dir_.File("t.npy"), dir_.File("tt.npy")}).exit_code, 0);
+    EXPECT_EQ(ReadFile(dir_.File("tt.npy")), ReadFile(dir_.File("d.npy"))) << info.name;
+  }
+}
+
+TEST_F(Cli, ServerErrorsExitWith1AndTheirName) {
+  WriteNpy(dir_.File("c.npy"), Spec(DType::kF32, {4, 3}), pair_.a.data());
+  const Ran shapes = Run({"rmse", A(), dir_.File("c.npy")});
+  EXPECT_EQ(shapes.exit_code, 1);
+  EXPECT_THAT(shapes.err, StartsWith("error: INVALID_ARGUMENT: "));
+  EXPECT_THAT(shapes.out, IsEmpty());
+  EXPECT_EQ(Run({"transpose", A(), dir_.File("t.npy"), "--axes", "0,2"}).exit_code, 1);
+  const Ran nobody = Run({"--server", "127.0.0.1:1", "ping"});
+  EXPECT_EQ(nobody.exit_code, 1);
+  EXPECT_THAT(nobody.err, StartsWith("error: UNAVAILABLE: "));
+}
+
+TEST_F(Cli, UsageAndFilesExitWith2) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"frobnicate"},
+                                             {"rmse", A()},
+                                             {"rmse", A(), B(), "--axis", "1,"},
+                                             {"rmse", A(), B(), "--axis", "x"},
+                                             {"rmse", A(), B(), "--output", "max"},
+                                             {"--timeout", "-1", "ping"},
+                                             {"--timeout", "abc", "ping"},
+                                             {"ping", "-n", "0"},
+                                             {"rmse", A(), B(), "extra"},
+                                             {"rmse", A(), B(), "--trace", "x"}}) {
+    EXPECT_EQ(Run(arguments).exit_code, 2) << ::testing::PrintToString(arguments);
+  }
+  testing::WriteFile(dir_.File("text.npy"), "hello");
+  const Ran text = Run({"rmse", A(), dir_.File("text.npy")});
+  EXPECT_EQ(text.exit_code, 2);
+  EXPECT_THAT(text.err, HasSubstr("text.npy: is no .npy file"));
+  EXPECT_EQ(Run({"rmse", dir_.File("none.npy"), B()}).exit_code, 2);
+  EXPECT_EQ(Run({"transpose", A(), "/nowhere/t.npy"}).exit_code, 2);
+  EXPECT_EQ(Run({"transpose", A(), "/dev/null"}).exit_code, 2);
+  EXPECT_EQ(Run({"rmse", A(), B(), "--out", dir_.path()}).exit_code, 2);
+  EXPECT_EQ(server_.log().calls + server_.log().streams, 0);
+  EXPECT_EQ(Run({"--help"}).exit_code, 0);
+  EXPECT_EQ(Run({"--version"}).out, "tilewire 0.1.0\n");
+}
+
+TEST_F(Cli, AFailedCallLeavesNoFile) {
+  WriteNpy(dir_.File("big.npy"), Spec(DType::kU8, {2048, 2048}), testing::Pattern(2048 * 2048).data());
+  FakeBehaviour behaviour;
+  behaviour.lie = FakeBehaviour::Lie::kMissingOutput;
+  server_.Behave(behaviour);
+  testing::WriteFile(dir_.File("t.npy"), "old");
+  const size_t files = dir_.Count();
+  const Ran ran = Run({"transpose", dir_.File("big.npy"), dir_.File("t.npy")});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, StartsWith("error: INTERNAL: "));
+  EXPECT_EQ(ReadFile(dir_.File("t.npy")), "old");
+  EXPECT_EQ(dir_.Count(), files);
+}
+
+TEST_F(Cli, SignalsEndTheCallCleanly) {
+  FakeBehaviour behaviour;
+  behaviour.silent = true;
+  server_.Behave(behaviour);
+  const size_t files = dir_.Count();
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    Program program(TILEWIRE_CLI, {"transpose", A(), dir_.File("t.npy")}, server_.address());
+    const int before = server_.log().cancelled;
+    std::this_thread::sleep_for(400ms);
+    program.Kill(signal);
+    const Ran ran = program.Wait();
+    EXPECT_EQ(ran.exit_code, code);
+    EXPECT_THAT(ran.err, StartsWith("error: CANCELLED: "));
+    EXPECT_EQ(dir_.Count(), files);
+    for (int i = 0; i < 100 && server_.log().cancelled == before; ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(server_.log().cancelled, before + 1);
+  }
+}
+
+TEST_F(Cli, DeafPeersCannotKeepTheProgram) {
+  WriteNpy(dir_.File("big.npy"), Spec(DType::kU8, {64 << 20}), testing::Pattern(64 << 20).data());
+  testing::DeafPeer peer;
+  const auto start = std::chrono::steady_clock::now();
+  const Ran ran = Run(
+      {"--server", peer.address(), "--timeout", "0.5", "rmse", dir_.File("big.npy"), dir_.File("big.npy")});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, StartsWith("error: DEADLINE_EXCEEDED: "));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+TEST_F(Cli, TimeoutsEndTheCall) {
+  FakeBehaviour behaviour;
+  behaviour.silent = true;
+  server_.Behave(behaviour);
+  const Ran ran = Run({"rmse", A(), B(), "--timeout", "0.3"});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, StartsWith("error: DEADLINE_EXCEEDED: "));
+}
+
+TEST_F(Cli, AFullStdoutIsAnError) {
+  EXPECT_EQ(Program(TILEWIRE_CLI, {"rmse", A(), B()}, server_.address(), "/dev/full").Wait().exit_code, 1);
+}
+
+TEST_F(Cli, InspectsTheServer) {
+  EXPECT_THAT(Run({"info"}).out, HasSubstr("cpu \"Fake CPU\", 8 GiB, 2 processors"));
+  EXPECT_EQ(nlohmann::json::parse(Run({"info", "--json"}).out)["devices"][0]["id"], "cpu");
+  EXPECT_EQ(nlohmann::json::parse(Run({"ping", "-n", "3", "--json"}).out)["round_trip_us"].size(), 3u);
+  EXPECT_THAT(Run({"ping", "-n", "1"}).out, HasSubstr(" ms"));
+}
+
+TEST_F(Cli, SelftestTellsRightServersFromWrongOnes) {
+  const Ran right = Run({"selftest"});
+  EXPECT_EQ(right.exit_code, 0) << right.err;
+  EXPECT_THAT(right.out, HasSubstr("ok  rmse/f32/4097\n"));
+  EXPECT_THAT(right.out, HasSubstr("cases have the right bits"));
+  FakeBehaviour behaviour;
+  behaviour.lie = FakeBehaviour::Lie::kWrongBits;
+  server_.Behave(behaviour);
+  const Ran wrong = Run({"selftest"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.out, HasSubstr("bits differ  rmse/f32/4097: rmse is "));
+  EXPECT_THAT(wrong.out, HasSubstr("bits differ  transpose/f32/(64, 64) axes 1 0: bytes differ\n"));
+}
+
+TEST_F(Cli, TheExampleWorks) {
+  const Ran ran = Program(TILEWIRE_CLIENT_EXAMPLE, {server_.address()}).Wait();
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("rmse 0.5"));
+  EXPECT_EQ(Program(TILEWIRE_CLIENT_EXAMPLE, {"127.0.0.1:1"}).Wait().exit_code, 1);
+}
+
+}  // namespace
+}  // namespace tilewire::client

@@ -1,0 +1,90 @@
+// What the fake server computes and checks: results by the host kernels, and the rule of runs.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/rmse/rmse.h"
+#include "kernels/transpose/transpose.h"
+#include "tilewire/v1/kernels.pb.h"
+
+namespace tilewire::client::testing {
+
+inline Result<ArraySpec> ReadSpec(const v1::ArraySpec& spec) {
+  const std::vector<int64_t> dims(spec.shape().begin(), spec.shape().end());
+  return MakeSpec(static_cast<int>(spec.dtype()), dims);
+}
+
+inline void WriteSpec(const ArraySpec& spec, v1::ArraySpec* out) {
+  out->set_dtype(static_cast<v1::DType>(spec.dtype));
+  for (const int64_t dim : spec.shape.dims()) out->add_shape(dim);
+}
+
+struct Computed {
+  ArraySpec spec;
+  std::string bytes, version;
+};
+
+inline Result<Computed> ComputeRmse(const v1::RmseOp& op, const ArraySpec& spec, const std::string& a,
+                                    const std::string& b) {
+  const std::vector<int32_t> axes(op.axes().begin(), op.axes().end());
+  TILEWIRE_ASSIGN_OR_RETURN(const rmse::Plan plan,
+                            rmse::Plan::Make(spec, axes, static_cast<rmse::Output>(op.output())));
+  std::vector<double> sums(static_cast<size_t>(plan.scratch_bytes() / 8));
+  for (int64_t i = 0; i < plan.range_count(); ++i) {
+    const auto range = plan.range(i);
+    rmse::HostRange(plan, range, 0, range.items(), a.data(), b.data(), sums.data());
+  }
+  std::vector<double> result(static_cast<size_t>(plan.layout().segments));
+  rmse::HostFinish(plan, 0, plan.layout().segments, sums.data(), result.data());
+  return Computed{plan.result(), std::string(reinterpret_cast<const char*>(result.data()), result.size() * 8),
+                  std::string(rmse::kNumericVersion)};
+}
+
+inline Result<Computed> ComputeTranspose(const v1::TransposeOp& op, const ArraySpec& spec,
+                                         const std::string& in) {
+  const std::vector<int32_t> axes(op.axes().begin(), op.axes().end());
+  TILEWIRE_ASSIGN_OR_RETURN(const transpose::Plan plan, transpose::Plan::Make(spec, axes));
+  std::string out(in.size(), '\0');
+  for (int64_t i = 0; i < plan.range_count(); ++i) {
+    const auto range = plan.range(i);
+    transpose::HostRange(plan, range, 0, transpose::HostItems(plan, range), in.data(), out.data());
+  }
+  return Computed{plan.result(), std::move(out), std::string(transpose::kNumericVersion)};
+}
+
+/// Collects one operand and knows the rule of runs.
+class Operand {
+ public:
+  Operand(uint64_t bytes, uint64_t block) : data_(bytes, '\0'), block_(block) {}
+
+  /// The complaint, or nothing.
+  std::string Take(uint64_t offset, const std::string& data) {
+    const uint64_t end = offset + data.size();
+    if (data.empty()) return "an empty chunk";
+    if (end > data_.size()) return "a chunk beyond the end";
+    const bool continues = offset == run_end_;
+    const bool may_start = offset % block_ == 0 && (run_end_ % block_ == 0 || run_end_ == data_.size());
+    if (!continues && !may_start) return "a broken run at " + std::to_string(offset);
+    const auto next = taken_.lower_bound(offset);
+    if ((next != taken_.end() && next->first < end) ||
+        (next != taken_.begin() && std::prev(next)->second > offset))
+      return "repeated bytes at " + std::to_string(offset);
+    taken_[offset] = end;
+    run_end_ = end;
+    count_ += data.size();
+    data_.replace(offset, data.size(), data);
+    return "";
+  }
+  bool complete() const { return count_ == data_.size(); }
+  const std::string& data() const { return data_; }
+
+ private:
+  std::string data_;
+  uint64_t block_, run_end_ = 0, count_ = 0;
+  std::map<uint64_t, uint64_t> taken_;
+};
+
+}  // namespace tilewire::client::testing

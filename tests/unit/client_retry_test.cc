@@ -1,0 +1,95 @@
+// Calls that succeed later: busy, draining and absent servers.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "client/cpp/client.h"
+#include "tests/unit/client_fake_server.h"
+#include "tests/unit/client_testing.h"
+
+namespace tilewire::client {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FakeBehaviour;
+using testing::FakeServer;
+using testing::Pair;
+
+TEST(ClientRetry, BusyIsRetriedAfterThePushback) {
+  for (const CallForm form : {CallForm::kUnary, CallForm::kStream}) {
+    FakeBehaviour behaviour;
+    behaviour.busy = 2;
+    behaviour.pushback_ms = 60;
+    FakeServer server(behaviour);
+    const Pair pair({10});
+    const auto start = std::chrono::steady_clock::now();
+    const auto reply = Client::Connect(server.address()).Rmse(pair.A(), pair.B(), {}, {.form = form});
+    ASSERT_TRUE(reply) << reply.error().ToString();
+    EXPECT_EQ(reply->reply.attempts, 3);
+    EXPECT_GE(std::chrono::steady_clock::now() - start, 120ms);
+  }
+}
+
+TEST(ClientRetry, RetriesEndWithTheAttemptsAndBeforeTheDeadline) {
+  FakeBehaviour behaviour;
+  behaviour.busy = 1000;
+  FakeServer server(behaviour);
+  Client client = Client::Connect(server.address());
+  const Pair pair({10});
+  const auto exhausted = client.Rmse(pair.A(), pair.B(), {}, {.max_attempts = 3});
+  ASSERT_FALSE(exhausted);
+  EXPECT_EQ(exhausted.error().reason(), "BUSY");
+  EXPECT_EQ(server.log().calls, 3);
+
+  behaviour.pushback_ms = 60'000;
+  server.Behave(behaviour);
+  const auto start = std::chrono::steady_clock::now();
+  const auto hopeless = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 10s});
+  ASSERT_FALSE(hopeless);
+  EXPECT_EQ(hopeless.error().code(), Code::kResourceExhausted);
+  EXPECT_EQ(hopeless.error().detail()->retry_after_ms, 60'000);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+
+TEST(ClientRetry, AServerThatComesLaterIsFound) {
+  int port = 0;
+  { port = FakeServer().port(); }
+  const Pair pair({300'000});
+  Client client = Client::Connect("127.0.0.1:" + std::to_string(port));
+  std::unique_ptr<FakeServer> server;
+  std::thread later([&] {
+    std::this_thread::sleep_for(300ms);
+    server = std::make_unique<FakeServer>(FakeBehaviour{}, port);
+  });
+  const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 20s, .max_attempts = 50});
+  later.join();
+  ASSERT_TRUE(reply) << reply.error().ToString();
+  EXPECT_GT(reply->reply.attempts, 1);
+}
+
+TEST(ClientRetry, DrainingServersAreRetried) {
+  FakeBehaviour behaviour;
+  behaviour.unavailable = 1;
+  FakeServer server(behaviour);
+  const Pair pair({10});
+  const auto reply = Client::Connect(server.address()).Rmse(pair.A(), pair.B());
+  ASSERT_TRUE(reply) << reply.error().ToString();
+  EXPECT_EQ(reply->reply.attempts, 2);
+}
+
+TEST(ClientRetry, ARefusedUnaryReplyIsStreamed) {
+  FakeBehaviour behaviour;
+  behaviour.use_execute = true;
+  FakeServer server(behaviour);
+  Client client = Client::Connect(server.address());
+  const Pair pair({10});
+  const auto reply = client.Rmse(pair.A(), pair.B());
+  ASSERT_TRUE(reply) << reply.error().ToString();
+  EXPECT_TRUE(reply->reply.streamed);
+  const auto forced = client.Rmse(pair.A(), pair.B(), {}, {.form = CallForm::kUnary});
+  ASSERT_FALSE(forced);
+  EXPECT_EQ(forced.error().reason(), "USE_EXECUTE");
+}
+
+}  // namespace
+}  // namespace tilewire::client
