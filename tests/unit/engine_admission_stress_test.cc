@@ -16,7 +16,7 @@ namespace tilewire::engine {
 namespace {
 
 constexpr int64_t kSmallDevice = 100, kBulkDevice = 700, kSmallPinned = 10, kBulkPinned = 70;
-constexpr int kMaxInFlight = 12;
+constexpr int kMaxInFlight = 12, kRequests = 2000;
 
 /// What is out, as the holders of tickets see it: never more than what admission counts.
 class Ledger {
@@ -81,7 +81,7 @@ void Client(Admission& admission, Ledger& ledger, Counts& counts, uint64_t seed,
     mine[i] = mine.back();
     mine.pop_back();
   };
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < kRequests; ++i) {
     auto held = std::make_shared<Held>();
     const bool small = random() % 3 == 0;
     held->demand = {small, static_cast<int64_t>(1 + random() % (small ? 60 : 400)),
@@ -136,7 +136,7 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
   EXPECT_EQ(stats.jobs_queued, 0U);
   EXPECT_EQ(stats.jobs_admitted, counts.granted);
   EXPECT_EQ(stats.jobs_refused_busy, counts.busy);
-  EXPECT_EQ(counts.granted + counts.busy + counts.late + counts.cancelled, 4U * 400);
+  EXPECT_EQ(counts.granted + counts.busy + counts.late + counts.cancelled, 4U * kRequests);
   EXPECT_GT(counts.granted, 100U);
   EXPECT_GT(ledger.most(), 2);
   // No timer function may still be inside the admission when it goes.
