@@ -55,6 +55,16 @@ inline Result<Computed> ComputeTranspose(const v1::TransposeOp& op, const ArrayS
   return Computed{plan.result(), std::move(out), std::string(transpose::kNumericVersion)};
 }
 
+inline void FillTiming(v1::Timing* timing, uint64_t in, uint64_t out) {
+  timing->set_queue_us(1.5);
+  timing->set_kernel_us(20);
+  timing->set_wall_us(100);
+  timing->set_bytes_in(in);
+  timing->set_bytes_out(out);
+  timing->set_device("cpu");
+  timing->set_bottleneck("kernel");
+}
+
 /// Collects one operand and knows the rule of runs.
 class Operand {
  public:

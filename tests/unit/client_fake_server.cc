@@ -38,16 +38,6 @@ grpc::Status FromStatus(const Status& status) {
                      std::string(status.reason()));
 }
 
-void FillTiming(v1::Timing* timing, uint64_t in, uint64_t out) {
-  timing->set_queue_us(1.5);
-  timing->set_kernel_us(20);
-  timing->set_wall_us(100);
-  timing->set_bytes_in(in);
-  timing->set_bytes_out(out);
-  timing->set_device("cpu");
-  timing->set_bottleneck("kernel");
-}
-
 }  // namespace
 
 class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::Service {
