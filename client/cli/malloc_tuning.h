@@ -2,11 +2,11 @@
 // library.
 #pragma once
 
+#include <climits>  // before the test: it is what defines __GLIBC__
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-
-#include <climits>
 
 namespace tilewire {
 
