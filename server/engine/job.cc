@@ -12,6 +12,7 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       operation_(std::move(operation)),
       context_(context),
       resources_(std::move(resources)),
+      ordered_(context->overlap && !context->host_memory && context->lanes.size() == 1),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
   claimed_.assign(operation_->operands().size(), std::vector<bool>(blocks));
@@ -72,7 +73,7 @@ void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
     ++blocks_arrived_;
     bytes_arrived_ += bytes;
     if (block.staging < 0) {
-      BlockArrivedLocked(index);
+      BlockArrivedLocked(index, &later);
     } else {
       const int lane = NextLane();
       lanes_used_ |= uint64_t{1} << lane;
@@ -86,12 +87,13 @@ void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
               self->free_blocks_.push_back(block.staging);
               for (auto& waiter : self->block_waiters_) after.push_back(std::move(waiter));
               self->block_waiters_.clear();
-              if (self->CompletedLocked(Stage::kH2D, lane, index, completion, &after))
-                self->BlockArrivedLocked(index);
+              if (self->CompletedLocked(Stage::kH2D, lane, index, completion, &after) && !self->ordered_)
+                self->BlockArrivedLocked(index, &after);
             }
             RunAll(&after);
             self->ReportDeviceFailure(completion);
           });
+      if (ordered_) BlockArrivedLocked(index, &later);
     }
   }
   context_->count(1, bytes, 0, 0);
@@ -154,7 +156,7 @@ void Job::ReportDeviceFailure(const Completion& completion) {
   if (!completion.status.ok() && !context_->device_health().ok()) context_->on_device_failure();
 }
 
-void Job::BlockArrivedLocked(int64_t index) {
+void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
   const int64_t begin = index * block_bytes(), end = begin + BlockLength(operand_bytes(), index);
   // First range that reaches past the block's begin; both ends ascend with the index.
   int64_t low = 0, high = operation_->range_count();
@@ -168,28 +170,29 @@ void Job::BlockArrivedLocked(int64_t index) {
   }
   --blocks_left_;
   for (int64_t i = low; i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
-    if (--missing_[i] == 0 && context_->overlap) LaunchRangeLocked(i);
+    if (--missing_[i] == 0 && context_->overlap) LaunchRangeLocked(i, later);
   // For study: copies first, then kernels.
   if (!context_->overlap && blocks_left_ == 0)
-    for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i);
+    for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, later);
 }
 
-void Job::LaunchRangeLocked(int64_t range) {
+void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
   launched_ = true;
   context_->lanes[lane]->Launch(
       operation_->range_work(range, resources_.buffers),
       [self = shared_from_this(), range, lane](const Completion& completion) {
-        Deferred later;
+        Deferred after;
         {
           std::lock_guard lock(self->mutex_);
-          if (self->CompletedLocked(Stage::kKernel, lane, range, completion, &later))
-            self->RangeDoneLocked(range, &later);
+          if (self->CompletedLocked(Stage::kKernel, lane, range, completion, &after) && !self->ordered_)
+            self->RangeDoneLocked(range, &after);
         }
-        RunAll(&later);
+        RunAll(&after);
         self->ReportDeviceFailure(completion);
       });
+  if (ordered_) RangeDoneLocked(range, later);
 }
 
 void Job::RangeDoneLocked(int64_t range, Deferred* later) {
@@ -212,12 +215,14 @@ void Job::FinishLocked(Deferred* later) {
     Deferred after;
     {
       std::lock_guard lock(self->mutex_);
-      if (self->CompletedLocked(Stage::kKernel, lane, self->operation_->range_count(), completion, &after))
+      if (self->CompletedLocked(Stage::kKernel, lane, self->operation_->range_count(), completion, &after) &&
+          !self->ordered_)
         self->ResultReadyLocked(self->operation_->result().bytes(), &after);
     }
     RunAll(&after);
     self->ReportDeviceFailure(completion);
   });
+  if (ordered_) ResultReadyLocked(operation_->result().bytes(), later);
 }
 
 // --- life -----------------------------------------------------------------------------------------

@@ -133,8 +133,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void CountMissing();
   int NextLane() { return static_cast<int>(next_lane_++ % (context_->overlap ? context_->lanes.size() : 1)); }
   // Suffix Locked: mutex_ is held. What must run without it is appended to `later`.
-  void BlockArrivedLocked(int64_t index);
-  void LaunchRangeLocked(int64_t range);
+  void BlockArrivedLocked(int64_t index, Deferred* later);
+  void LaunchRangeLocked(int64_t range, Deferred* later);
   void RangeDoneLocked(int64_t range, Deferred* later);
   void FinishLocked(Deferred* later);
   void ResultReadyLocked(int64_t bytes, Deferred* later);
@@ -155,6 +155,11 @@ class Job : public std::enable_shared_from_this<Job> {
   JobResources resources_;
   Timer* timer_ = nullptr;
   Timer::Id deadline_timer_ = 0;
+
+  /// The job has one lane, which runs submissions in order: what depends on a submission is enqueued right
+  /// behind it instead of when its completion was noticed. Spares a small request four waits for the device.
+  /// Not where device memory is host memory: there results are read without a submission.
+  const bool ordered_;
 
   mutable std::mutex mutex_;
   SpanLog spans_;

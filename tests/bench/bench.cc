@@ -88,18 +88,18 @@ void Wire(const Flags& flags) {
       timing.overlap.value_or(0), timing.bottleneck.c_str());
 }
 
-/// Microseconds of `count` unary RMSE calls of 2 × 2 KiB, each after `pause` seconds drawn from [low, high).
-std::vector<double> Calls(client::Client* client, const float* data, int count, double low, double high) {
+/// Microseconds of `count` unary RMSE calls of 2 × 2 KiB, and what the server says of each.
+std::vector<double> Calls(client::Client* client, const float* data, int count,
+                          std::vector<client::Timing>* timings) {
   client::CallOptions options;
   options.form = client::CallForm::kUnary;
-  std::mt19937 random(7);
-  std::uniform_real_distribution<double> pause(low, high);
   std::vector<double> micros;
+  timings->clear();
   for (int i = 0; i < count; ++i) {
-    if (high > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause(random)));
     const auto reply = client->Rmse(Source(data, 512), Source(data + 512, 512), {}, options);
     if (!reply) throw std::runtime_error(reply.error().ToString());
     micros.push_back(reply->reply.client_wall_us);
+    timings->push_back(reply->reply.timing);
   }
   return micros;
 }
@@ -110,6 +110,21 @@ void Print(const char* name, const std::vector<double>& micros) {
               micros.size());
 }
 
+/// Where the server says the time went, medians.
+void PrintStages(const std::vector<client::Timing>& timings) {
+  const auto median = [&](auto field) {
+    std::vector<double> values;
+    for (const auto& timing : timings) values.push_back(field(timing));
+    return Quantile(values, .5);
+  };
+  std::printf("    server: wall %.0f us; stage %.1f, h2d %.1f, kernel %.1f, d2h %.1f us\n",
+              median([](const auto& t) { return t.wall_us; }),
+              median([](const auto& t) { return t.stage_us.value_or(0); }),
+              median([](const auto& t) { return t.h2d_us.value_or(0); }),
+              median([](const auto& t) { return t.kernel_us.value_or(0); }),
+              median([](const auto& t) { return t.d2h_us.value_or(0); }));
+}
+
 void Small(const Flags& flags, bool idle) {
   const float* data = RandomFloats(1024, 1);
   const bench::Child server = StartServer(flags);
@@ -117,16 +132,32 @@ void Small(const Flags& flags, bool idle) {
   auto client = client::Client::Connect(server.address());
   bench::RawClient echo(raw.address());
   echo.Echo(4096, 200);
-  Calls(&client, data, 200, 0, 0);
+  std::vector<client::Timing> timings;
+  Calls(&client, data, 200, &timings);
   const auto warm_echo = echo.Echo(4096, flags.calls);
-  const auto warm = Calls(&client, data, flags.calls, 0, 0);
+  const auto warm = Calls(&client, data, flags.calls, &timings);
   std::printf("%s\n4 KiB unary RMSE\n", server.ready_line().c_str());
   Print("raw gRPC echo, warm", warm_echo);
   Print("tilewire RMSE, warm", warm);
+  PrintStages(timings);
   std::printf("  p50 over echo: %.0f us\n", Quantile(warm, .5) - Quantile(warm_echo, .5));
   if (!idle) return;
-  const auto rested = Calls(&client, data, flags.pauses, 0.9, 3.3);
+  // Alternately, so that both meet the same machine: what the echo takes after a pause is the machine's own
+  // waking up.
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> pause(0.9, 3.3);
+  std::vector<double> rested, rested_echo;
+  std::vector<client::Timing> rested_timings;
+  for (int i = 0; i < flags.pauses; ++i) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause(random)));
+    rested_echo.push_back(echo.Echo(4096, 1).front());
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause(random)));
+    rested.push_back(Calls(&client, data, 1, &timings).front());
+    rested_timings.push_back(timings.front());
+  }
+  Print("raw gRPC echo, after 0.9–3.3 s idle", rested_echo);
   Print("tilewire RMSE, after 0.9–3.3 s idle", rested);
+  PrintStages(rested_timings);
   std::printf("  p99 after idle − warm p50: %.0f us\n", Quantile(rested, .99) - Quantile(warm, .5));
 }
 
