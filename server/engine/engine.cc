@@ -137,11 +137,15 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   const Demand demand = DemandOf(*operation);
   // std::function wants copyable state.
   auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
-  return admission_.Request(demand, options.deadline,
-                            [this, owned, options, on_opened = std::move(on_opened)](Result<Ticket> ticket) {
-                              if (!ticket) return on_opened(Fail(std::move(ticket).error()));
-                              on_opened(Start(std::move(*owned), options, *std::move(ticket)));
-                            });
+  return admission_.Request(
+      demand, options.deadline,
+      [this, owned, options, asked = Clock::now(), on_opened = std::move(on_opened)](Result<Ticket> ticket) {
+        if (!ticket) return on_opened(Fail(std::move(ticket).error()));
+        const TimePoint granted = Clock::now();
+        auto job = Start(std::move(*owned), options, *std::move(ticket));
+        if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
+        on_opened(std::move(job));
+      });
 }
 
 Result<JobResources> Engine::Lease(const Operation& operation, Ticket ticket) {
@@ -217,7 +221,6 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
     ++jobs_alive_;
   }
   if (failed_.load()) return Fail(Gone());  // meanwhile: the registry may have been gone through before
-  if (options.arrived < Clock::now()) job->AddSpan({Stage::kQueue, options.arrived, Clock::now()});
   if (options.deadline != TimePoint::max())
     job->SetDeadlineTimer(timer_.At(options.deadline,
                                     [weak = std::weak_ptr(job)] {
