@@ -136,10 +136,15 @@ Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes) {
   co_return Status();
 }
 
+/// The first message; its memory goes when it is parsed.
+Task<Result<v1::Open>> ReadOpen(ExecuteCall& call) {
+  Received message;
+  if (!co_await Read(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
+  co_return ParseOpen(message);
+}
+
 Task<Status> ServeExecute(ExecuteCall& call) {
-  Received first;
-  if (!co_await Read(call, &first)) co_return BadOrder("the stream ended before open");
-  const auto open = ParseOpen(first);
+  const auto open = co_await ReadOpen(call);
   if (!open) co_return open.error();
   const auto chunk_bytes = OutputChunkBytes(open->options());
   if (!chunk_bytes) co_return chunk_bytes.error();

@@ -22,10 +22,11 @@ void Release(void* data) {
 }  // namespace
 
 bool Received::Take(grpc::ByteBuffer* buffer) {
-  slices_.clear();
   pieces_.clear();
-  if (!buffer->Dump(&slices_).ok()) return false;
+  slices_.clear();
+  buffer_.Swap(buffer);
   buffer->Clear();
+  if (!buffer_.Dump(&slices_).ok()) return false;
   for (const grpc::Slice& slice : slices_) pieces_.emplace_back(slice.begin(), slice.size());
   return true;
 }

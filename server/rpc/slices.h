@@ -15,12 +15,19 @@ namespace tilewire::rpc {
 /// A received message: holds the slices that its pieces point into.
 class Received {
  public:
+  Received() = default;
+  Received(const Received&) = delete;
+  Received& operator=(const Received&) = delete;
   /// Takes the buffer's slices; false when gRPC cannot give them out.
   bool Take(grpc::ByteBuffer* buffer);
   const wire::Pieces& pieces() const { return pieces_; }
   size_t bytes() const { return wire::TotalBytes(pieces_); }
 
  private:
+  // First, so that it goes last: the last reference to received memory must go inside gRPC. Dropped by a
+  // slice on a thread of ours, gRPC 1.51 crashes once receive memory is short, because it then wakes a
+  // reclaimer.
+  grpc::ByteBuffer buffer_;
   std::vector<grpc::Slice> slices_;
   wire::Pieces pieces_;
 };
