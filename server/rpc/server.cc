@@ -87,6 +87,8 @@ void ServerImpl::AddListeners(grpc::ServerBuilder* builder) {
 
 Status ServerImpl::Listen() {
   grpc::EnableDefaultHealthCheckService(true);
+  // Linkers drop a library that nobody names, and with it the initialiser that would register the plugin.
+  if (options_.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
   ApplyTransportSettings(options_.receive_quota, &builder);
