@@ -24,6 +24,10 @@ Call::Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue*
 
 Call::~Call() {
   if (!started_) return;
+  // A client that is gone looks like one that half-closed until gRPC says so, and nobody got a reply that was
+  // ready.
+  if (cancelled_.load() && (record_.status.ok() || record_.status.reason() == "BYTES_MISSING"))
+    record_.status = aborted_;
   shared_->observer->OnCallEnd(record_);
   job_.reset();  // leases are back before the call counts as ended
   std::lock_guard lock(shared_->mutex);
