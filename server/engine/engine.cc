@@ -1,6 +1,7 @@
 #include "server/engine/engine.h"
 
 #include <algorithm>
+#include <future>
 #include <random>
 #include <utility>
 
@@ -70,6 +71,10 @@ Engine::~Engine() {
     std::unique_lock lock(mutex_);
     jobs_gone_.wait(lock, [this] { return jobs_alive_ == 0; });
   }
+  // A queue bound that came too late to be cancelled may still be on its way into admission.
+  std::promise<void> passed;
+  timer_.At(Clock::now(), [&passed] { passed.set_value(); });
+  passed.get_future().wait();
   lanes_.clear();
 }
 
