@@ -88,6 +88,26 @@ TEST(JobFailure, TellsEveryWaiterExactlyOnce) {
   EXPECT_EQ(blocks + outputs, 3);
 }
 
+TEST(JobFailure, LaunchesNothingMore) {
+  for (const int lanes : {2, 3}) {
+    testing::Setup setup;
+    setup.options.lanes = lanes;
+    setup.slow = SlowOptions{.copy_in = milliseconds(20)};
+    setup.faults = std::make_shared<Faults>();
+    const auto engine = testing::MakeEngine(setup);
+    const Problem problem = testing::FineTransposeProblem(1);
+    {
+      const auto job = *testing::Open(*engine, problem.make());
+      Intake intake(job);
+      ASSERT_TRUE(testing::Send(*job, intake, {0, 0, 3 * 4096}, problem.operands[0]).ok());  // a whole range
+      job->Fail(kGone);  // its copies are still on their way
+    }
+    EXPECT_TRUE(testing::BecomesIdle(*engine));
+    EXPECT_EQ(setup.faults->count(Submitted::kCopyIn), 3);
+    EXPECT_EQ(setup.faults->count(Submitted::kLaunch), 0);
+  }
+}
+
 TEST(JobFailure, AfterTheLastOutputIsNone) {
   testing::Setup setup;
   const auto engine = testing::MakeEngine(setup);
