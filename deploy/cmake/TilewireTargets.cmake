@@ -95,7 +95,8 @@ function(tilewire_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_list
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+    TEST_LIST ${name}_list
     PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   # gtest_discover_tests() flattens lists, so a second label would become a property's name: CTest sets labels itself,
   # right after it has read the discovered tests.
