@@ -211,6 +211,7 @@ void Job::FinishLocked(Deferred* later) {
   const auto work = operation_->finish_work(resources_.buffers);
   if (!work) return ResultReadyLocked(operation_->result().bytes(), later);
   const int lane = NextLane();
+  lanes_used_ |= uint64_t{1} << lane;
   context_->lanes[lane]->Launch(*work, [self = shared_from_this(), lane](const Completion& completion) {
     Deferred after;
     {

@@ -46,7 +46,7 @@ void Job::StartCopyOutLocked(int64_t index, int buffer) {
   lanes_used_ |= uint64_t{1} << lane;
   context_->lanes[lane]->CopyOut(
       resources_.output_blocks[buffer].data(), resources_.buffers.result + index * block_bytes(), bytes,
-      [self = shared_from_this(), index, buffer, lane, bytes](const Completion& completion) {
+      [self = shared_from_this(), index, buffer, lane](const Completion& completion) {
         Deferred later;
         {
           std::lock_guard lock(self->mutex_);
@@ -55,7 +55,6 @@ void Job::StartCopyOutLocked(int64_t index, int buffer) {
             self->DeliverLocked(&later);
           }
         }
-        self->context_->count(0, 0, bytes, 0);
         RunAll(&later);
         self->ReportDeviceFailure(completion);
       });
@@ -87,6 +86,7 @@ void Job::DeliverLocked(Deferred* later) {
         piece.data, [self = shared_from_this(), buffer](const void*) { self->ReturnOutput(buffer); });
   }
   next_offset_ += static_cast<int64_t>(piece.bytes);
+  context_->count(0, 0, static_cast<int64_t>(piece.bytes), 0);
   later->push_back(
       [on_output = std::exchange(on_output_, nullptr), piece = std::move(piece)] { on_output(piece); });
 }
