@@ -27,6 +27,10 @@ struct CallContext {
   double idle_seconds = 30;
   std::vector<std::string> endpoints;
   std::atomic<bool> draining{false};
+  // Unary requests keep gRPC's memory while they wait. Were it to reach the receive quota, gRPC would end
+  // streams at random, so calls are refused before that.
+  int64_t max_held_bytes = 0;
+  std::atomic<int64_t> held_bytes{0};
 
   // Calls between their start and the end of their last coroutine.
   std::mutex mutex;

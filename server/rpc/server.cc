@@ -45,6 +45,7 @@ class ServerImpl final : public Server {
     shared_.version = options.version;
     shared_.identity_header = options.identity_header;
     shared_.idle_seconds = options.idle_seconds;
+    shared_.max_held_bytes = options.receive_quota / 2;
   }
   ~ServerImpl() override { Shutdown(Clock::now()); }
 

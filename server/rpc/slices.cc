@@ -21,9 +21,14 @@ void Release(void* data) {
 
 }  // namespace
 
-bool Received::Take(grpc::ByteBuffer* buffer) {
+void Received::Clear() {
   pieces_.clear();
   slices_.clear();
+  buffer_.Clear();
+}
+
+bool Received::Take(grpc::ByteBuffer* buffer) {
+  Clear();
   buffer_.Swap(buffer);
   buffer->Clear();
   if (!buffer_.Dump(&slices_).ok()) return false;

@@ -20,6 +20,8 @@ class Received {
   Received& operator=(const Received&) = delete;
   /// Takes the buffer's slices; false when gRPC cannot give them out.
   bool Take(grpc::ByteBuffer* buffer);
+  /// Gives the memory back; pieces end with it.
+  void Clear();
   const wire::Pieces& pieces() const { return pieces_; }
   size_t bytes() const { return wire::TotalBytes(pieces_); }
 
