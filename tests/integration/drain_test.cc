@@ -1,0 +1,114 @@
+// Health and drain: what runs may end, what is new goes elsewhere.
+#include "tests/integration/helpers.h"
+
+namespace tilewire::testing {
+namespace {
+
+// grpc.health.v1.HealthCheckResponse.ServingStatus
+constexpr int kServing = 1, kNotServing = 2;
+
+/// grpc.health.v1.Health/Check; the status number, or minus the gRPC status code.
+int Check(const TestServer& server, const std::string& service) {
+  std::string request;
+  if (!service.empty()) request = "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
+  const auto reply = ByteCall(server.Connect(), "/grpc.health.v1.Health/Check").Unary(request);
+  if (!reply.status.ok()) return -static_cast<int>(reply.status.error_code());
+  return reply.bytes.size() == 2 && reply.bytes[0] == '\x08' ? reply.bytes[1] : 0;
+}
+
+TEST(Health, AnswersByService) {
+  TestServer server;
+  for (const char* service : {"", "liveness", "readiness"})
+    EXPECT_EQ(Check(server, service), kServing) << service;
+  EXPECT_EQ(Check(server, "nonsense"), -static_cast<int>(grpc::StatusCode::NOT_FOUND));
+  server.rpc().SetReady(false);
+  EXPECT_EQ(Check(server, ""), kNotServing);
+  EXPECT_EQ(Check(server, "readiness"), kNotServing);
+  EXPECT_EQ(Check(server, "liveness"), kServing);
+  server.rpc().SetReady(true);
+  server.rpc().SetLive(false);
+  EXPECT_EQ(Check(server, "liveness"), kNotServing);
+  EXPECT_EQ(Check(server, "readiness"), kServing);
+  ExpectUnharmed(server);
+}
+
+class Drain : public OnBoth {};
+TILEWIRE_ON_BOTH(Drain);
+
+TEST_P(Drain, RunningCallsFinishAndNewOnesGoElsewhere) {
+  TestServer::Options options;
+  options.engine.max_in_flight = 1;
+  TestServer server(device(), options);
+  const std::string a = Floats(1 << 18, 1), b = Floats(1 << 18, 2);
+  RawStream running(server.Connect()), queued(server.Connect());
+  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ASSERT_TRUE(running.SendAll(0, a));
+  std::thread waiter([&] {
+    // It came before the drain, so that it may still run.
+    EXPECT_TRUE(queued.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+    queued.SendAll(0, a);
+    queued.SendAll(1, a);
+    const auto status = queued.End();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(queued.output, std::string(8, '\0'));
+  });
+  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  server.rpc().SetReady(false);
+  server.rpc().BeginDrain();
+  EXPECT_EQ(Check(server, "readiness"), kNotServing);
+  EXPECT_EQ(Check(server, "liveness"), kServing);
+
+  RawStream late(server.Connect());
+  EXPECT_FALSE(late.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ExpectError(late.End(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+  grpc::ClientContext context, describe;
+  v1::RmseResponse response;
+  const auto stub = v1::Kernels::NewStub(server.Connect());
+  ExpectError(stub->Rmse(&context, RmseCall({1}, "1234", "1234"), &response), grpc::StatusCode::UNAVAILABLE,
+              "DRAINING");
+  v1::DescribeResponse described;
+  EXPECT_TRUE(v1::Device::NewStub(server.Connect())->Describe(&describe, {}, &described).ok())
+      << "questions go on";
+  EXPECT_FALSE(server.rpc().WaitIdle(Clock::now() + std::chrono::milliseconds(50)));
+
+  ASSERT_TRUE(running.SendAll(1, b));
+  const auto status = running.End();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(running.output, HostRmse(a, b, DType::kF32, {1 << 18}));
+  waiter.join();
+  EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(10)));
+  server.ExpectIdle();
+}
+
+TEST_P(Drain, ShutdownCancelsWhatStillRuns) {
+  TestServer::Options options;
+  options.engine.max_in_flight = 1;
+  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(300)}), options);
+  const std::string a = Floats(1 << 18, 1);
+  RawStream running(server.Connect()), silent(server.Connect()), queued(server.Connect());
+  silent.Start();
+  ASSERT_TRUE(running.Open(TransposeOpen(v1::DTYPE_F32, {512, 512})));
+  ASSERT_TRUE(running.SendAll(0, a));
+  std::thread waiter([&] { EXPECT_FALSE(queued.Open(RmseOpen(v1::DTYPE_F32, {1 << 18}))); });
+  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  const auto start = std::chrono::steady_clock::now();
+  server.rpc().Shutdown(Clock::now() + std::chrono::milliseconds(100));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
+  waiter.join();
+  for (RawStream* stream : {&running, &silent, &queued}) EXPECT_FALSE(stream->End().ok());
+  server.ExpectIdle();
+}
+
+TEST(Listen, TakenAddressIsAnErrorThatNamesIt) {
+  TestServer server;
+  const auto second =
+      rpc::Server::Start(&server.engine(), &server.observer(), {.listen = {server.address()}});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::kUnavailable);
+  EXPECT_NE(second.error().message().find(server.address()), std::string_view::npos)
+      << second.error().message();
+  ExpectUnharmed(server);
+}
+
+}  // namespace
+}  // namespace tilewire::testing

@@ -1,0 +1,241 @@
+// Streams that break the rules of the contract, on both kinds of memory.
+#include "proto/wire/codec.h"
+#include "tests/integration/helpers.h"
+
+namespace tilewire::testing {
+namespace {
+
+constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+constexpr uint64_t kBlock = 64 << 10;
+const std::vector<int64_t> kShape{100, 1000};  // 400,000 bytes: six blocks and a short one
+constexpr uint64_t kBytes = 400'000;
+const char kExecute[] = "/tilewire.v1.Kernels/Execute";
+
+struct BadStream {
+  const char* name;
+  std::function<void(RawStream&, const std::string& data)> send;
+  std::string reason, field, value, allowed;
+};
+
+const std::vector<BadStream>& BadStreams() {
+  static const std::vector<BadStream> all{
+      {"nothing sent", [](RawStream&, const std::string&) {}, "BYTES_MISSING"},
+      {"one operand only", [](RawStream& s, const std::string& d) { s.SendAll(0, d); }, "BYTES_MISSING"},
+      {"one byte missing",
+       [](RawStream& s, const std::string& d) {
+         s.SendAll(0, d);
+         s.SendAll(1, d, 1 << 20, 0, kBytes - 1);
+       },
+       "BYTES_MISSING"},
+      {"a block missing",
+       [](RawStream& s, const std::string& d) {
+         s.SendAll(0, d);
+         s.SendAll(1, d, kBlock, 0, 2 * kBlock);
+         s.SendAll(1, d, kBlock, 3 * kBlock);
+       },
+       "BYTES_MISSING"},
+      {"a gap", [](RawStream& s, const std::string& d) { s.Send(0, 0, d.substr(0, 10)), s.Send(0, 20, "x"); },
+       "RUN_RULE"},
+      {"backwards",
+       [](RawStream& s, const std::string& d) { s.Send(0, 0, d.substr(0, 10)), s.Send(0, 5, "x"); },
+       "RUN_RULE"},
+      {"a run that leaves its block open",
+       [](RawStream& s, const std::string& d) { s.Send(1, 0, d.substr(0, 10)), s.Send(1, kBlock, "x"); },
+       "RUN_RULE"},
+      {"a run that starts inside a block", [](RawStream& s, const std::string&) { s.Send(0, 1, "x"); },
+       "RUN_RULE"},
+      {"the last byte alone", [](RawStream& s, const std::string&) { s.Send(0, kBytes - 1, "x"); },
+       "RUN_RULE"},
+      {"a block twice",
+       [](RawStream& s, const std::string& d) {
+         s.Send(0, 0, d.substr(0, kBlock)), s.Send(0, 0, d.substr(0, kBlock));
+       },
+       "RUN_RULE"},
+      {"an operand twice", [](RawStream& s, const std::string& d) { s.SendAll(0, d), s.SendAll(0, d); },
+       "RUN_RULE"},
+      {"a run into a block that came before",
+       [](RawStream& s, const std::string& d) {
+         s.Send(0, kBlock, std::string_view(d).substr(kBlock, kBlock));
+         s.Send(0, 0, std::string_view(d).substr(0, kBlock + 1));
+       },
+       "RUN_RULE"},
+      {"everything, and the first byte again",
+       [](RawStream& s, const std::string& d) { s.SendAll(0, d), s.SendAll(1, d), s.Send(1, 0, "x"); },
+       "RUN_RULE"},
+      {"beyond the end",
+       [](RawStream& s, const std::string&) { s.Send(0, 6 * kBlock, std::string(kBytes, 'x')); }, "BAD_VALUE",
+       "chunk of operand 0, offset 393216", "400000 bytes long", "bytes within the operand's 400000"},
+      {"at the end", [](RawStream& s, const std::string&) { s.Send(1, kBytes, "x"); }, "BAD_VALUE",
+       "chunk of operand 1, offset 400000", "1 bytes long", "bytes within the operand's 400000"},
+      {"at the end of all numbers", [](RawStream& s, const std::string&) { s.Send(0, ~uint64_t{0}, "xx"); },
+       "BAD_VALUE", "chunk of operand 0, offset 18446744073709551615", "2 bytes long", "*"},
+      {"empty chunk", [](RawStream& s, const std::string&) { s.Send(0, 0, ""); }, "BAD_VALUE", "chunk.data",
+       "empty (operand 0, offset 0)", "1 byte or more"},
+      {"no such operand", [](RawStream& s, const std::string&) { s.Send(2, 0, "x"); }, "BAD_VALUE",
+       "chunk.operand", "2", "0 to 1"},
+      {"operand of the largest number", [](RawStream& s, const std::string&) { s.Send(~0u, 0, "x"); },
+       "BAD_VALUE", "chunk.operand", "4294967295", "0 to 1"},
+      {"open twice",
+       [](RawStream& s, const std::string&) {
+         v1::ExecuteRequest again;
+         *again.mutable_open() = RmseOpen(v1::DTYPE_F32, kShape);
+         s.stream->Write(again);
+       },
+       "BAD_MESSAGE"},
+      {"empty message", [](RawStream& s, const std::string&) { s.stream->Write(v1::ExecuteRequest()); },
+       "BAD_MESSAGE"},
+  };
+  return all;
+}
+
+class StreamErrors : public OnBoth {};
+TILEWIRE_ON_BOTH(StreamErrors);
+
+TEST_P(StreamErrors, EachBrokenRuleIsNamed) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  const std::string data = Floats(kBytes / 4, 1);
+  for (const BadStream& bad : BadStreams()) {
+    SCOPED_TRACE(bad.name);
+    RawStream raw(channel);
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+    bad.send(raw, data);
+    ExpectError(raw.End(), kInvalid, bad.reason, bad.field, bad.value, bad.allowed);
+    server.ExpectIdle();
+  }
+  ExpectUnharmed(server);
+}
+
+TEST_P(StreamErrors, OpenMustComeFirst) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  {
+    RawStream raw(channel);
+    raw.Start();
+    ExpectError(raw.End(), kInvalid, "BAD_MESSAGE");
+  }
+  {
+    RawStream raw(channel);
+    raw.Start();
+    raw.Send(0, 0, "before");
+    ExpectError(raw.End(), kInvalid, "BAD_MESSAGE");
+  }
+  {
+    // Both members of the oneof in one message.
+    v1::ExecuteRequest open, chunk;
+    *open.mutable_open() = RmseOpen(v1::DTYPE_F32, kShape);
+    chunk.mutable_chunk()->set_data("x");
+    ByteCall call(channel, kExecute);
+    call.Start();
+    call.Write(open.SerializeAsString() + chunk.SerializeAsString());
+    ExpectError(call.Finish(), kInvalid, "BAD_MESSAGE");
+  }
+  EXPECT_EQ(server.engine().stats().jobs_admitted, 0u);
+  ExpectUnharmed(server);
+}
+
+TEST_P(StreamErrors, BytesThatAreNoMessage) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  v1::ExecuteRequest open, chunk;
+  *open.mutable_open() = RmseOpen(v1::DTYPE_F32, kShape);
+  chunk.mutable_chunk()->set_data("payload");
+  const std::string good = chunk.SerializeAsString();
+  for (const bool opened : {false, true}) {
+    for (const std::string& bytes :
+         {std::string(), std::string(1, '\xff'), std::string(11, '\x80'), good.substr(0, good.size() - 1),
+          good + good, std::string("\x12\x06\x7a\x01x\x7a\x01y"), std::string("\x12\xff\xff\xff\xff\x0f"),
+          std::string("\x0a\x01\xff"), std::string("\x1a\x00", 2), std::string("\x13"), Bytes(5000, 7)}) {
+      SCOPED_TRACE((opened ? "opened, " : "first, ") + std::to_string(bytes.size()) + " bytes");
+      ByteCall call(channel, kExecute);
+      call.Start();
+      if (opened) {
+        std::string reply;
+        ASSERT_TRUE(call.Write(open.SerializeAsString()));
+        ASSERT_TRUE(call.Read(&reply));
+      }
+      call.Write(bytes);
+      ExpectError(call.Finish(), kInvalid, "BAD_MESSAGE");
+    }
+  }
+  ExpectUnharmed(server);
+}
+
+TEST_P(StreamErrors, ChecksumsAreChecked) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  const std::string data = Floats(1000, 1);
+  const auto crc = [](const std::string& bytes) {
+    return wire::Crc32c({wire::Bytes(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size())});
+  };
+  {
+    RawStream raw(channel);
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {1000})));
+    raw.Send(0, 0, data, crc(data));
+    raw.Send(1, 0, data, crc(data));
+    const auto status = raw.End();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(raw.output, std::string(8, '\0'));
+  }
+  {
+    RawStream raw(channel);
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {1000})));
+    std::string flipped = data;
+    flipped[2000] = static_cast<char>(flipped[2000] ^ 1);
+    raw.Send(0, 0, data, crc(data));
+    raw.Send(1, 0, flipped, crc(data));
+    ExpectError(raw.End(), grpc::StatusCode::DATA_LOSS, "CHECKSUM", "chunk.crc32c", std::to_string(crc(data)),
+                std::to_string(crc(flipped)));
+  }
+  ExpectUnharmed(server);
+}
+
+TEST_P(StreamErrors, CompressedMessagesAreRefused) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  const std::string zeros(400'000, '\0');
+  {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    v1::RmseResponse response;
+    const auto status =
+        v1::Kernels::NewStub(channel)->Rmse(&context, RmseCall({100'000}, zeros, zeros), &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+  }
+  for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    RawStream raw(channel);
+    raw.context.set_compression_algorithm(algorithm);
+    raw.Open(RmseOpen(v1::DTYPE_F32, kShape));
+    raw.SendAll(0, zeros);
+    const auto status = raw.End();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+  }
+  ExpectUnharmed(server);
+}
+
+TEST_P(StreamErrors, OversizedMessages) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  const int64_t count = 3 << 20;
+  const std::string data = Floats(count, 1);  // 12 MiB
+  {
+    RawStream raw(channel);
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {count})));
+    EXPECT_EQ(raw.opened.max_message_bytes(), (4u << 20) + (64u << 10));
+    ASSERT_TRUE(raw.SendAll(0, data, 4 << 20)) << "4 MiB of payload fit";
+    raw.Send(1, 0, std::string_view(data).substr(0, (4 << 20) + (64 << 10)));
+    const auto status = raw.End();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  }
+  {
+    RawStream raw(channel);
+    raw.Start();
+    raw.Send(0, 0, std::string_view(data).substr(0, 5 << 20));
+    const auto status = raw.End();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  }
+  ExpectUnharmed(server);
+}
+
+}  // namespace
+}  // namespace tilewire::testing

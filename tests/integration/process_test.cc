@@ -1,0 +1,180 @@
+// The program: ready lines, exit codes, signals, metrics.
+#include "tests/integration/program.h"
+
+namespace tilewire::testing {
+namespace {
+
+const std::vector<int64_t> kShape{500, 1000};  // f32: 2 MB
+
+std::vector<std::string> Cpu(std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"--device",       "cpu",   "--listen", "localhost:0",
+                                     "--device-bytes", "512MiB"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+void ExpectServes(const std::string& address) {
+  const std::string a = Floats(500'000, 1), b = Floats(500'000, 2);
+  RawStream raw(ConnectTo(address));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape))) << address;
+  raw.SendAll(0, a);
+  raw.SendAll(1, b);
+  const auto status = raw.End();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, kShape));
+}
+
+TEST(Process, TwoListenersAndACleanEnd) {
+  const std::string path = ::testing::TempDir() + "tilewired-" + std::to_string(getpid()) + ".sock";
+  Program program(Cpu({"--listen", "unix:" + path}));
+  const auto addresses = program.Ready(2);
+  EXPECT_TRUE(addresses[0].starts_with("localhost:")) << addresses[0];
+  EXPECT_FALSE(addresses[0].ends_with(":0")) << addresses[0];
+  EXPECT_EQ(addresses[1], "unix:" + path);
+  for (const auto& address : addresses) ExpectServes(address);
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(10), 0) << program.err();
+  const std::string out = program.out();
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 2) << out;
+  unlink(path.c_str());
+}
+
+TEST(Process, InterruptEndsItToo) {
+  Program program(Cpu());
+  program.Ready();
+  program.Signal(SIGINT);
+  EXPECT_EQ(program.Wait(10), 0) << program.err();
+}
+
+TEST(Process, BadUsageIsTwo) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all{
+      {{"--nonsense"}, "--nonsense"},
+      {{"--lanes", "0"}, "--lanes"},
+      {{"--listen", "nowhere"}, "--listen"},
+      {{"--device", "tpu"}, "--device"},
+      {{"--block-bytes", "4TiB"}, "--block-bytes"},
+      {{"--config", "/does/not/exist"}, "/does/not/exist"}};
+  for (const auto& [arguments, named] : all) {
+    Program program(arguments);
+    EXPECT_EQ(program.Wait(30), 2) << named << program.err();
+    EXPECT_NE(program.err().find(named), std::string::npos) << program.err();
+    EXPECT_EQ(program.out(), "") << named;
+  }
+  Program version({"--version"});
+  EXPECT_EQ(version.Wait(30), 0);
+  EXPECT_NE(version.out().find("0.1.0"), std::string::npos) << version.out();
+}
+
+TEST(Process, TakenPortIsThreeAndNamed) {
+  Program first(Cpu());
+  const std::string address = first.Ready()[0];
+  Program second({"--device", "cpu", "--listen", address});
+  EXPECT_EQ(second.Wait(30), 3) << second.err();
+  EXPECT_NE(second.err().find(address), std::string::npos) << second.err();
+  EXPECT_EQ(second.out(), "");
+  ExpectServes(address);
+}
+
+TEST(Process, NoGpuIsThree) {
+  if (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0)
+    GTEST_SKIP() << "there may be a GPU";
+  Program program({"--device", "cuda", "--listen", "localhost:0"});
+  EXPECT_EQ(program.Wait(30), 3) << program.err();
+  EXPECT_EQ(program.out(), "");
+  EXPECT_NE(program.err().find("cannot start"), std::string::npos) << program.err();
+}
+
+TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
+  Program program(Cpu({"--drain-seconds", "20"}));
+  const std::string address = program.Ready()[0];
+  const std::string data = Floats(500'000, 1);
+  std::atomic<int> opened{0}, good{0}, refused{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i)  // in flight when the signal comes, ended after it
+    threads.emplace_back([&] {
+      RawStream raw(ConnectTo(address));
+      ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+      ++opened;
+      raw.SendAll(0, data, 100'000, 0, 1'000'000);
+      while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      raw.SendAll(0, data, 100'000, 1'000'000);
+      const auto status = raw.End();
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      good += status.ok() && raw.output == HostTranspose(data, DType::kF32, kShape);
+    });
+  for (int i = 0; i < 2; ++i)  // and new ones all the time
+    threads.emplace_back([&] {
+      const auto stub = v1::Kernels::NewStub(ConnectTo(address));
+      for (;;) {
+        grpc::ClientContext context;
+        v1::RmseResponse response;
+        const auto status = stub->Rmse(&context, RmseCall({4}, Floats(4, 1), Floats(4, 2)), &response);
+        if (status.ok()) continue;
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+        ++refused;
+        return;
+      }
+    });
+  ASSERT_TRUE(Eventually([&] { return opened == 6; }));
+  program.Signal(SIGTERM);
+  EXPECT_TRUE(Eventually([&] { return refused == 2; }));
+  EXPECT_TRUE(program.running());
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(good, 6);
+  EXPECT_EQ(program.Wait(10), 0) << program.err();
+}
+
+TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
+  Program program(Cpu({"--drain-seconds", "0.5"}));
+  RawStream raw(ConnectTo(program.Ready()[0]));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(10), 1) << program.err();
+  EXPECT_FALSE(raw.Drain().ok());
+}
+
+TEST(Process, SecondSignalEndsAtOnce) {
+  Program program(Cpu({"--drain-seconds", "60"}));
+  RawStream raw(ConnectTo(program.Ready()[0]));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(0.5), -1000) << "it waits for the call";
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(5), 1) << program.err();
+}
+
+TEST(Process, MetricsAreAtZeroAfterWork) {
+  Program program(Cpu({"--metrics-listen", "127.0.0.1:0", "--log-format", "json"}));
+  const std::string address = program.Ready()[0];
+  const std::string log = program.err(), key = "\"address\":\"127.0.0.1:";
+  const size_t at = log.find(key);
+  ASSERT_NE(at, std::string::npos) << log;
+  const size_t begin = at + key.size() - 10;
+  const std::string metrics = log.substr(begin, log.find('"', begin) - begin);
+  {
+    RawStream running(ConnectTo(address));
+    ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+    const std::string text = HttpGet(metrics, "/metrics");
+    EXPECT_NE(text.find("\ntilewire_jobs_in_flight 1\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\ntilewire_device_used_bytes 0\n"), std::string::npos);
+    running.context.TryCancel();
+  }
+  ExpectServes(address);
+  std::string text;
+  const std::vector<std::string> wanted{
+      "\ntilewire_jobs_in_flight 0\n",    "\ntilewire_jobs_queued 0\n",
+      "\ntilewire_device_used_bytes 0\n", "\ntilewire_pinned_used_bytes 0\n",
+      "\ntilewire_device_failed 0\n",     "\ntilewire_jobs_admitted_total 2\n"};
+  EXPECT_TRUE(Eventually([&] {
+    text = HttpGet(metrics, "/metrics");
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](const auto& line) { return text.find(line) != std::string::npos; });
+  })) << text;
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(10), 0) << program.err();
+}
+
+}  // namespace
+}  // namespace tilewire::testing

@@ -1,0 +1,131 @@
+// The server program as operators start it: a process with its output in files.
+#pragma once
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/integration/helpers.h"
+
+namespace tilewire::testing {
+
+/// A running tilewired; killed at the end of the test if it still runs.
+class Program {
+ public:
+  explicit Program(std::vector<std::string> arguments) {
+    static std::atomic<int> number{0};
+    base_ = ::testing::TempDir() + "tilewired-" + std::to_string(getpid()) + "-" + std::to_string(++number);
+    arguments.insert(arguments.begin(), TILEWIRE_TILEWIRED);
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    posix_spawn_file_actions_addopen(&files, 1, (base_ + ".out").c_str(), flags, 0600);
+    posix_spawn_file_actions_addopen(&files, 2, (base_ + ".err").c_str(), flags, 0600);
+    EXPECT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&files);
+  }
+  ~Program() {
+    if (!ended_) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    unlink((base_ + ".out").c_str());
+    unlink((base_ + ".err").c_str());
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  std::string out() const { return Text(".out"); }
+  std::string err() const { return Text(".err"); }
+
+  /// The addresses of the ready lines, once there are `count` of them; fewer when it ended before.
+  std::vector<std::string> Ready(size_t count = 1) {
+    std::vector<std::string> addresses;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < until) {
+      const bool over = Poll();
+      addresses.clear();
+      std::istringstream lines(out());
+      for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("tilewired ready ") && line.ends_with(" device=cpu"))
+          addresses.push_back(line.substr(16, line.size() - 16 - 11));
+      if (addresses.size() >= count || over) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(addresses.size(), count) << out() << err();
+    addresses.resize(count);
+    return addresses;
+  }
+
+  void Signal(int signal) { kill(pid_, signal); }
+  bool running() { return !Poll(); }
+  /// The exit code, or −signal, or −1000 when it still runs after that time.
+  int Wait(double seconds) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!Poll() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!ended_) return -1000;
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
+  }
+
+ private:
+  std::string Text(const char* end) const {
+    std::ifstream file(base_ + end);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  bool Poll() {
+    if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
+    return ended_;
+  }
+
+  std::string base_;
+  pid_t pid_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+inline std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(8 << 20);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+/// GET of `path` from host:port; the whole answer.
+inline std::string HttpGet(const std::string& address, const std::string& path) {
+  const size_t colon = address.rfind(':');
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(), &hints, &found) != 0)
+    return "";
+  const int fd = socket(found->ai_family, SOCK_STREAM, 0);
+  std::string answer;
+  if (connect(fd, found->ai_addr, found->ai_addrlen) == 0) {
+    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+    char buffer[4096];
+    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) answer.append(buffer, static_cast<size_t>(n));
+  }
+  close(fd);
+  freeaddrinfo(found);
+  return answer;
+}
+
+}  // namespace tilewire::testing

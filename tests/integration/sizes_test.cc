@@ -1,0 +1,68 @@
+// The answer depends on no block size, no number of lanes, no kind of memory and not on overlap.
+#include "tests/integration/helpers.h"
+
+namespace tilewire::testing {
+namespace {
+
+struct Sizes {
+  int64_t block_bytes;
+  int lanes;
+  bool overlap = true;
+};
+
+class SameBits : public ::testing::TestWithParam<std::tuple<Where, Sizes>> {};
+
+TEST_P(SameBits, WhateverTheBlocksAndLanes) {
+  const auto [where, sizes] = GetParam();
+  TestServer::Options options;
+  options.engine.block_bytes = sizes.block_bytes;
+  options.engine.lanes = sizes.lanes;
+  options.engine.overlap = sizes.overlap;
+  options.engine.device_bytes = int64_t{1} << 30;
+  options.engine.pinned_bytes = int64_t{1} << 30;
+  TestServer server(DeviceAt(where), options);
+  const std::vector<int64_t> shape{257, 4099};
+  const std::string a = Floats(257 * 4099, 1), b = Floats(257 * 4099, 2);
+  for (const std::vector<int>& axes : {std::vector<int>{}, std::vector<int>{0}, std::vector<int>{1}}) {
+    RawStream raw(server.Connect());
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, shape, axes)));
+    EXPECT_EQ(raw.opened.block_bytes(), static_cast<uint64_t>(sizes.block_bytes));
+    ASSERT_TRUE(raw.SendAll(0, a, 300'001));
+    ASSERT_TRUE(raw.SendAll(1, b));
+    const auto status = raw.End();
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_TRUE(raw.output == HostRmse(a, b, DType::kF32, shape, axes));
+    EXPECT_EQ(raw.result.timing().has_h2d_us(), where == Where::kStaged);
+  }
+  for (const std::vector<int>& axes : {std::vector<int>{1, 0}, std::vector<int>{0, 1}}) {
+    RawStream raw(server.Connect());
+    ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape, axes)));
+    std::thread writer([&] {
+      raw.SendAll(0, a, 100'003);
+      raw.stream->WritesDone();
+    });
+    const auto status = raw.Drain();
+    writer.join();
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_TRUE(raw.output == HostTranspose(a, DType::kF32, shape, axes));
+    EXPECT_EQ(raw.result.timing().has_d2h_us(), where == Where::kStaged);
+  }
+  ExpectUnharmed(server);
+}
+
+std::string NameOf(const ::testing::TestParamInfo<std::tuple<Where, Sizes>>& test) {
+  const auto [where, sizes] = test.param;
+  return (where == Where::kHost ? "Host" : "Staged") + std::to_string(sizes.block_bytes) + "x" +
+         std::to_string(sizes.lanes) + (sizes.overlap ? "" : "NoOverlap");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, SameBits,
+    ::testing::Combine(::testing::Values(Where::kHost, Where::kStaged),
+                       ::testing::Values(Sizes{4 << 10, 1}, Sizes{4 << 10, 8}, Sizes{4099, 3},
+                                         Sizes{64 << 10, 8}, Sizes{1 << 20, 2}, Sizes{4 << 20, 4},
+                                         Sizes{64 << 20, 1}, Sizes{64 << 20, 8}, Sizes{64 << 10, 4, false})),
+    NameOf);
+
+}  // namespace
+}  // namespace tilewire::testing
