@@ -1,5 +1,6 @@
 #include "client/cpp/channels.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -10,9 +11,18 @@ namespace tilewire::client {
 namespace {
 constexpr int kMaxMessageBytes = (4 << 20) + (64 << 10);
 constexpr size_t kMaxIdle = 8;
+
+/// Keeps gRPC initialised until the process ends. Else the last channel's destructor would shut gRPC down,
+/// which joins a thread that, when a socket was full a moment ago, sleeps for up to 10 s. Nothing is lost:
+/// the process ends anyway.
+void KeepGrpc() {
+  static const bool kept = (grpc_init(), true);
+  (void)kept;
+}
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ConnectOptions& options) {
+  KeepGrpc();
   grpc::ChannelArguments args;
   args.SetMaxReceiveMessageSize(kMaxMessageBytes);
   args.SetMaxSendMessageSize(kMaxMessageBytes);

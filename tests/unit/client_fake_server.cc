@@ -71,6 +71,8 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
 };
 
 FakeServer::Impl::Impl(const FakeBehaviour& behaviour, int port) : behaviour_(behaviour) {
+  static const bool kept = (grpc_init(), true);  // see KeepGrpc in client/cpp/channels.cc
+  (void)kept;
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
