@@ -1,5 +1,6 @@
 #include "server/rpc/server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/server_builder_option.h>
@@ -87,6 +88,10 @@ void ServerImpl::AddListeners(grpc::ServerBuilder* builder) {
 }
 
 Status ServerImpl::Listen() {
+  // Kept for the life of the process: when the last user of gRPC 1.51 leaves, it joins a thread that may poll
+  // for 10 s.
+  static const bool kept = (grpc_init(), true);
+  (void)kept;
   grpc::EnableDefaultHealthCheckService(true);
   // Linkers drop a library that nobody names, and with it the initialiser that would register the plugin.
   if (options_.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
