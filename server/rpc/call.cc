@@ -103,9 +103,17 @@ Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine:
   co_return job;
 }
 
+namespace {
+/// A client cancels at its own deadline; what it told the server was rounded up and took a while to arrive.
+Clock::duration DeadlineSlack(Clock::duration whole) {
+  return std::chrono::milliseconds(20) + whole / 50;
+}
+}  // namespace
+
 void Call::ClientGone() {
   cancelled_.store(true);
-  const bool late = std::chrono::system_clock::now() >= context_.deadline();
+  const TimePoint deadline = SteadyDeadline(), now = Clock::now();
+  const bool late = deadline != TimePoint::max() && now >= deadline - DeadlineSlack(deadline - arrived_);
   Abort(late ? Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed")
              : Status(Code::kCancelled, "CANCELLED", "the client cancelled the call or is gone"),
         false);
