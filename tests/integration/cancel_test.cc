@@ -65,7 +65,9 @@ void LeaveSomewhere(const TestServer& server, const std::string& data, uint64_t 
 }
 
 TEST_P(Cancel, HundredClientsAtRandomPointsLeaveNothingBehind) {
-  TestServer server(device(), {});
+  TestServer::Options options;
+  options.engine.device_bytes = options.engine.pinned_bytes = 48 << 20;  // what pools may keep
+  TestServer server(device(), options);
   const std::string data = Floats(500'000, 1);
   std::vector<int64_t> resident;
   for (int round = 0; round < 4; ++round) {  // the first one warms pools and arenas up
@@ -79,7 +81,7 @@ TEST_P(Cancel, HundredClientsAtRandomPointsLeaveNothingBehind) {
     resident.push_back(ResidentBytes());
   }
   if (!TILEWIRE_SANITIZED) {
-    EXPECT_LT(resident[3], resident[1] + (48 << 20)) << "from round to round it keeps growing";
+    EXPECT_LT(resident[3], resident[1] + (96 << 20)) << "two rounds lost over 0.4 MiB a client";
   }
   ExpectUnharmed(server);
 }

@@ -128,6 +128,7 @@ TEST_P(Idle, ClientThatNeverReadsLosesItsStreamAndTheMemoryReturns) {
 TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
   auto options = HalfASecond();
   options.engine.block_bytes = 1 << 20;
+  options.rpc.idle_seconds = 2;  // windows of some megabytes open in large steps
   TestServer server(device(), options);
   const std::vector<int64_t> shape{5000, 1000};
   const std::string data = Floats(5'000'000, 1);
@@ -136,10 +137,10 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
   ASSERT_TRUE(raw.SendAll(0, data));
   raw.stream->WritesDone();
   v1::ExecuteResponse response;
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 18; ++i) {
     ASSERT_TRUE(raw.stream->Read(&response));
     raw.output += response.chunk().data();
-    std::this_thread::sleep_for(std::chrono::milliseconds(80));
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
   }
   const auto status = raw.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();

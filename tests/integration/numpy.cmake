@@ -7,6 +7,6 @@ add_test(NAME integration.numpy
          COMMAND ${TILEWIRE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/numpy_check.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>)
 # Another block size and one lane: the same answers.
 add_test(NAME integration.numpy_small_blocks
-         COMMAND ${TILEWIRE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/numpy_check.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>
-                 --seed 2 -- --block-bytes 4KiB --lanes 1)
+         COMMAND ${TILEWIRE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/numpy_check.py --seed 2 $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>
+                 -- --block-bytes 4KiB --lanes 1)
 set_tests_properties(integration.numpy integration.numpy_small_blocks PROPERTIES LABELS integration TIMEOUT 600)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the `tilewire` program with numpy through a running server: every dtype, order, rank and axis choice.
 
-    numpy_check.py TILEWIRED TILEWIRE [--device cpu] [--large] [--seed N] [-- more tilewired flags]
+    numpy_check.py [--device cpu] [--large] [--seed N] TILEWIRED TILEWIRE [-- more tilewired flags]
 
 RMSE must agree to 1e-14 relative with numpy in float64, transposes exactly. --large adds arrays up to 2 GiB.
 """
