@@ -109,7 +109,7 @@ void Run(WorkerPool& pool, const Work& work) {
   std::visit([&pool](const auto& kind) { Run(pool, kind); }, work);
 }
 
-/// A thread that takes submissions from a FIFO and shares each with the pool.
+/// A thread (or a helper) takes submissions from a FIFO and shares each with the pool.
 class CpuLane final : public Lane {
  public:
   explicit CpuLane(WorkerPool* pool) : pool_(pool), thread_([this] { Serve(); }) {
@@ -132,6 +132,14 @@ class CpuLane final : public Lane {
     Submit({Copy{host, device, bytes}, std::move(done)});
   }
   void Launch(const Work& work, OnComplete done) override { Submit({work, std::move(done)}); }
+  void Help(std::chrono::microseconds budget) override {
+    const TimePoint until = Clock::now() + budget;
+    {
+      std::unique_lock lock(mutex_);
+      while (!serving_ && !queue_.empty() && Clock::now() < until) ServeFirst(lock);
+    }
+    wake_.notify_one();  // for what is left
+  }
 
  private:
   struct Submission {
@@ -150,25 +158,33 @@ class CpuLane final : public Lane {
   void Serve() {
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      wake_.wait(lock, [this] { return !serving_ && (stop_ || !queue_.empty()); });
       if (queue_.empty()) return;
-      Submission submission = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      Completion completion;
-      completion.begin = Clock::now();
-      std::visit([this](const auto& what) { Run(*pool_, what); }, submission.what);
-      completion.end = Clock::now();
-      submission.done(completion);
-      submission = {};  // what the callback holds goes now, not when the next submission comes
-      lock.lock();
+      ServeFirst(lock);
     }
+  }
+
+  /// Serves the oldest submission; `lock` is released meanwhile. One thread at a time, so the order holds.
+  void ServeFirst(std::unique_lock<std::mutex>& lock) {
+    serving_ = true;
+    Submission submission = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    Completion completion;
+    completion.begin = Clock::now();
+    std::visit([this](const auto& what) { Run(*pool_, what); }, submission.what);
+    completion.end = Clock::now();
+    submission.done(completion);
+    submission = {};  // what the callback holds goes now, not when the next submission comes
+    lock.lock();
+    serving_ = false;
   }
 
   WorkerPool* const pool_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Submission> queue_;
+  bool serving_ = false;  ///< by the lane's thread or a helper
   bool stop_ = false;
   std::thread thread_;  ///< last: it uses all the others
 };

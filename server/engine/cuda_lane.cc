@@ -132,19 +132,49 @@ void CudaLane::Serve() {
   IgnoreCudaError(cudaSetDevice(ordinal_));
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    wake_.wait(lock, [this] { return !serving_ && (stop_ || !queue_.empty()); });
     if (queue_.empty()) return;
-    Submission submission = std::move(queue_.front());
-    queue_.pop_front();
-    lock.unlock();
-    const Completion completion = Finish(submission);
-    submission.done(completion);
-    submission.done = nullptr;  // what the callback holds goes now, not when the next submission comes
-    lock.lock();
-    for (cudaEvent_t event : {submission.start, submission.stop}) {
-      if (event) free_events_.push_back(event);
+    ServeFirst(lock);
+  }
+}
+
+void CudaLane::ServeFirst(std::unique_lock<std::mutex>& lock) {
+  serving_ = true;
+  Submission submission = std::move(queue_.front());
+  queue_.pop_front();
+  lock.unlock();
+  const Completion completion = Finish(submission);
+  submission.done(completion);
+  submission.done = nullptr;  // what the callback holds goes now, not when the next submission comes
+  lock.lock();
+  for (cudaEvent_t event : {submission.start, submission.stop}) {
+    if (event) free_events_.push_back(event);
+  }
+  serving_ = false;
+}
+
+void CudaLane::Help(std::chrono::microseconds budget) {
+  const TimePoint until = Clock::now() + budget;
+  {
+    std::unique_lock lock(mutex_);
+    while (!serving_ && !queue_.empty() && queue_.front().stop) {
+      // Looked at under the lock: whoever submits meanwhile waits a moment, and the lane's thread does not
+      // start on it.
+      const cudaError_t error = cudaEventQuery(queue_.front().stop);
+      if (error != cudaErrorNotReady) {
+        ServeFirst(lock);
+      } else if (Clock::now() >= until) {
+        break;
+      } else {
+        serving_ = true;  // keeps the lane's thread from sleeping on an event that is about to come
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+        serving_ = false;
+      }
     }
   }
+  wake_.notify_one();  // for what is left
 }
 
 Completion CudaLane::Finish(const Submission& submission) {

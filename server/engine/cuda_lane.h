@@ -27,6 +27,7 @@ class CudaLane final : public Lane {
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override;
   void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override;
   void Launch(const Work& work, OnComplete done) override;
+  void Help(std::chrono::microseconds budget) override;
 
  private:
   struct Submission {
@@ -47,6 +48,9 @@ class CudaLane final : public Lane {
   Status EnqueueLocked(const Enqueue& enqueue, Submission& submission);
   Result<cudaEvent_t> TakeEventLocked();
   void Serve();
+  /// Calls back for the oldest submission; `lock` is released meanwhile. One thread at a time, so the order
+  /// holds.
+  void ServeFirst(std::unique_lock<std::mutex>& lock);
   /// Waits until the submission is done on the device, and says how it ended.
   Completion Finish(const Submission& submission);
 
@@ -57,6 +61,7 @@ class CudaLane final : public Lane {
   std::condition_variable wake_;
   std::deque<Submission> queue_;
   std::vector<cudaEvent_t> free_events_;
+  bool serving_ = false;  ///< by the lane's thread or a helper
   bool stop_ = false;
   std::thread thread_;  ///< last: it uses all the others
 };

@@ -1,7 +1,8 @@
-// The device seam: all that the pipelines know of a device. CpuDevice and CudaDevice implement it, test decorators
-// wrap it (decorators.h), and every pipeline is written once against it.
+// The device seam: all that the pipelines know of a device. CpuDevice and CudaDevice implement it, test
+// decorators wrap it (decorators.h), and every pipeline is written once against it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,8 @@ struct DeviceFacts {
   bool host_memory = false;
 };
 
-// Work that a lane can launch. Pointers are device pointers to whole arrays; plans and memory outlive the completion.
+// Work that a lane can launch. Pointers are device pointers to whole arrays; plans and memory outlive the
+// completion.
 struct RmseRange {
   const rmse::Plan* plan;
   rmse::Range range;
@@ -49,17 +51,17 @@ struct TransposeRange {
 };
 using Work = std::variant<RmseRange, RmseFinish, TransposeRange>;
 
-/// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: the measured duration,
-/// placed so that it ends when the completion was noticed).
+/// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: the
+/// measured duration, placed so that it ends when the completion was noticed).
 struct Completion {
   Status status;
   TimePoint begin, end;
 };
 using OnComplete = std::function<void(const Completion&)>;
 
-/// One stream of a device. Submissions run in order, asynchronously. Each callback is called exactly once, never from
-/// within the submitting call, on a thread of the device that holds no lock; it must not block. Thread-safe. The
-/// destructor waits for everything submitted.
+/// One stream of a device. Submissions run in order, asynchronously. Each callback is called exactly once,
+/// never from within the submitting call, on a thread of the device that holds no lock; it must not block.
+/// Thread-safe. The destructor waits for everything submitted.
 class Lane {
  public:
   virtual ~Lane() = default;
@@ -68,6 +70,11 @@ class Lane {
   /// Device to host (pinned on a GPU).
   virtual void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
   virtual void Launch(const Work& work, OnComplete done) = 0;
+  /// Lends the calling thread to the lane for about `budget`: does what the lane's own thread would do next,
+  /// callbacks included, until nothing is left, time is up or that thread is at it. Spares a small request
+  /// the wake-up of a sleeping thread. Without effect where a lane has no use for it. The caller holds no
+  /// lock and keeps the lane alive.
+  virtual void Help(std::chrono::microseconds budget) { (void)budget; }
 };
 
 /// Lanes of small requests come first where the hardware has stream priorities.
@@ -78,7 +85,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceFacts& facts() const = 0;
-  /// Bytes of device memory that could be allocated now: what the device has free or cached, within the budget.
+  /// Bytes of device memory that could be allocated now: what the device has free or cached, within the
+  /// budget.
   virtual int64_t FreeBytes() const = 0;
   /// Bounds device memory, leased and cached together, as MemoryPool::RoundUp() counts it; 0: no bound.
   virtual void SetDeviceBudget(int64_t bytes) = 0;

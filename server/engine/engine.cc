@@ -88,6 +88,7 @@ Status Engine::MakeLanes() {
   TILEWIRE_ASSIGN_OR_RETURN(auto small, device_->MakeLane(LanePriority::kSmall));
   bulk_ = ContextOn(std::move(bulk));
   small_ = ContextOn({small.get()});
+  small_.small = true;
   lanes_.push_back(std::move(small));
   return {};
 }

@@ -139,6 +139,12 @@ void Job::InputEnded() {
   RunAll(&later);
 }
 
+void Job::Help() {
+  // Longer than a small request's work on either device, shorter than anybody else on this thread would mind.
+  constexpr std::chrono::microseconds kBudget{200};
+  if (context_->small) context_->lanes[0]->Help(kBudget);
+}
+
 // --- compute --------------------------------------------------------------------------------------
 
 bool Job::CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion,

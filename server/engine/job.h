@@ -60,6 +60,7 @@ struct JobContext {
   int64_t block_bytes = 0;
   bool host_memory = false;
   bool overlap = true;
+  bool small = false;  ///< jobs are short: their callers may lend a hand (Job::Help)
   std::string device_id;
   std::function<Status()> device_health;
   std::function<void()> on_device_failure;
@@ -105,6 +106,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void WhenBlockFree(std::function<void()> function);
   /// No more bytes will come. Fails the job with INVALID_ARGUMENT `BYTES_MISSING` when some are missing.
   void InputEnded();
+  /// The caller has nothing better to do than to wait for the result: runs a small job's work on its thread,
+  /// for a moment at most. Without effect on other jobs.
+  void Help();
 
   // --- output ----------------------------------------------------------------------------------
   /// Asks for the next run of result bytes, ascending; one request at a time.

@@ -157,6 +157,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   message.Clear();
   holding.Release();
   job->InputEnded();
+  job->Help();
   std::vector<engine::OutputPiece> pieces;
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(

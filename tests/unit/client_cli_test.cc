@@ -152,8 +152,10 @@ TEST_F(Cli, EveryDTypeSurvivesTwoTransposes) {
   for (const auto& info : AllDTypes()) {
     const ArraySpec spec = Spec(info.dtype, {300, 211});
     WriteNpy(dir_.File("d.npy"), spec, testing::Pattern(static_cast<size_t>(spec.bytes())).data());
-    EXPECT_EQ(Run({"transpose", dir_.File("d.npy"), dir_.File("t.npy")}).exit_code, 0);
-    EXPECT_EQ(Run({"transpose", dir_.File("t.npy"), dir_.File("tt.npy")}).exit_code, 0);
+    const Ran there = Run({"transpose", dir_.File("d.npy"), dir_.File("t.npy")});
+    EXPECT_EQ(there.exit_code, 0) << there.err;
+    const Ran back = Run({"transpose", dir_.File("t.npy"), dir_.File("tt.npy")});
+    EXPECT_EQ(back.exit_code, 0) << back.err;
     EXPECT_EQ(ReadFile(dir_.File("tt.npy")), ReadFile(dir_.File("d.npy"))) << info.name;
   }
 }
