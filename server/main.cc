@@ -1,4 +1,5 @@
 // tilewired: parse, open the device, build, run, drain, exit code.
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -100,14 +101,18 @@ int Run(const ops::Config& config) {
     if (!bound) return CannotStart(bound.error());
     ops::LogEvent(spdlog::level::info, "serving metrics", {{"address", *bound}});
   }
-  auto server = rpc::Server::Start(engine->get(), &metrics, ServerOptionsOf(config));
-  if (!server) return CannotStart(server.error());
-  (*engine)->SetFailureHandler([&server](const Status& why) {
+  std::atomic<rpc::Server*> serving{nullptr};
+  (*engine)->SetFailureHandler([&serving](const Status& why) {
     ops::LogEvent(spdlog::level::critical, "the device has failed", {{"reason", why.message()}});
-    (*server)->SetReady(false);
-    (*server)->SetLive(false);
+    if (rpc::Server* const running = serving.load()) {
+      running->SetReady(false);
+      running->SetLive(false);
+    }
     ops::RequestStop();
   });
+  auto server = rpc::Server::Start(engine->get(), &metrics, ServerOptionsOf(config));
+  if (!server) return CannotStart(server.error());
+  serving.store(server->get());
   Announce(**server, (*engine)->facts());
 
   ops::WaitForSignal();
