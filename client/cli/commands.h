@@ -23,6 +23,10 @@ struct Globals {
   client::CallOptions call_options() const;
 };
 
+/// PrintError() for what a call gave, in the words of who ran the program: an interrupted call says so, and
+/// one that ran out of time names --timeout.
+int PrintCallError(const Globals& globals, const Status& status, int exit_code);
+
 struct RmseArguments {
   std::string a, b;  ///< .npy files
   std::vector<int32_t> axes;

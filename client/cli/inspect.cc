@@ -76,7 +76,7 @@ std::string TextInfo(const Globals& globals, const ServerInfo& info) {
 
 int RunInfo(const Globals& globals) {
   const auto info = client::Client::Connect(globals.server).Describe(globals.call_options());
-  if (!info) return PrintError(info.error());
+  if (!info) return PrintCallError(globals, info.error(), kExitFailed);
   return Print(globals.json ? JsonInfo(globals, *info).dump() + "\n" : TextInfo(globals, *info));
 }
 
@@ -85,7 +85,7 @@ int RunPing(const Globals& globals, int count) {
   ordered_json times = ordered_json::array();
   for (int i = 0; i < count; ++i) {
     const auto time = client.Ping(globals.call_options());
-    if (!time) return PrintError(time.error());
+    if (!time) return PrintCallError(globals, time.error(), kExitFailed);
     const double us = std::chrono::duration<double, std::micro>(*time).count();
     times.push_back(us);
     if (globals.json) continue;

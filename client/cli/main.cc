@@ -1,10 +1,10 @@
 // `tilewire`: array kernels of a Tilewire server from the command line. See README.md beside this file.
-#include <charconv>
 #include <functional>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
 
+#include "client/cli/arguments.h"
 #include "client/cli/commands.h"
 #include "client/cli/malloc_tuning.h"
 #include "client/cli/report.h"
@@ -12,23 +12,6 @@
 
 namespace tilewire::cli {
 namespace {
-
-/// "1,-2" as numbers; empty text is no axis.
-std::vector<int32_t> ParseAxes(const std::string& option, const std::string& text) {
-  std::vector<int32_t> axes;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    int32_t axis = 0;
-    const auto [stop, error] = std::from_chars(at, end, axis);
-    const bool more = error == std::errc() && stop < end && *stop == ',' && stop + 1 < end;
-    if (error != std::errc() || (stop != end && !more))
-      throw CLI::ValidationError(option, "'" + text + "' is no list of axes such as 1,0");
-    axes.push_back(axis);
-    at = more ? stop + 1 : stop;
-  }
-  return axes;
-}
 
 /// The command line, and what it asked for.
 class CommandLine {
@@ -43,8 +26,9 @@ class CommandLine {
   void AddTranspose();
   void AddInspection();
 
-  CLI::App app_{"tilewire: array kernels of a Tilewire server"};
+  CLI::App app_{"tilewire: array kernels of a Tilewire server", "tilewire"};
   Globals* globals_;
+  CLI::Option* server_ = nullptr;
   double timeout_seconds_ = 0;
   std::string axes_, output_ = "rmse";
   RmseArguments rmse_;
@@ -57,14 +41,19 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   app_.require_subcommand(1);
   app_.fallthrough();
   app_.set_version_flag("--version", "tilewire " TILEWIRE_VERSION);
-  app_.add_option("--server", globals->server, "host:port or unix:PATH")
-      ->envname("TILEWIRE_SERVER")
-      ->capture_default_str();
+  server_ = app_.add_option("--server", globals->server, "host:port, [IPv6]:port or unix:PATH")
+                ->envname("TILEWIRE_SERVER")
+                ->capture_default_str();
   app_.add_flag("--json", globals->json, "Print one JSON object: result and timing");
   app_.add_flag("--timing", globals->timing, "Print a timing table on stderr, also when it is no terminal");
   app_.add_option("--timeout", timeout_seconds_,
                   "Seconds for the whole call, retries included (default: none)")
-      ->check(CLI::Range(0.001, 1e9));
+      ->check(CheckTimeout);
+  app_.failure_message([](const CLI::App* app, const CLI::Error& error) {
+    const auto* wrong = dynamic_cast<const CLI::ParseError*>(&error);
+    return (wrong != nullptr ? ExplainParseError(*app, *wrong) : error.what()) +
+           "\nRun with --help for more information.\n";
+  });
   AddRmse();
   AddTranspose();
   AddInspection();
@@ -75,14 +64,14 @@ void CommandLine::AddRmse() {
       app_.add_subcommand("rmse", "Root mean square error of two arrays, the same bits everywhere");
   command->add_option("A", rmse_.a, ".npy file")->required();
   command->add_option("B", rmse_.b, ".npy file of the same dtype and shape")->required();
-  command->add_option("--axis", axes_, "Axes to reduce, such as 1,2 or -1 (default: all)");
+  const auto* axis = command->add_option("--axis", axes_, "Axes to reduce, such as 1,2 or -1 (default: all)");
   command->add_option("--output", output_, "Which value: rmse, mse or sum-squares")
       ->check(CLI::IsMember(std::vector<std::string>{"rmse", "mse", "sum-squares"}))
       ->type_name("WORD")
       ->capture_default_str();
   command->add_option("--out", rmse_.out, "Write the values to this .npy file instead of stdout");
-  command->callback([this] {
-    rmse_.axes = ParseAxes("--axis", axes_);
+  command->callback([this, axis] {
+    rmse_.axes = ParseAxes(*axis, axes_);
     rmse_.output = output_ == "mse"           ? client::RmseOutput::kMse
                    : output_ == "sum-squares" ? client::RmseOutput::kSumSquares
                                               : client::RmseOutput::kRmse;
@@ -94,9 +83,10 @@ void CommandLine::AddTranspose() {
   auto* command = app_.add_subcommand("transpose", "Permute the axes of an array");
   command->add_option("IN", transpose_.in, ".npy file")->required();
   command->add_option("OUT", transpose_.out, ".npy file to write")->required();
-  command->add_option("--axes", axes_, "Axis i of the result is input axis AXES[i] (default: reversed)");
-  command->callback([this] {
-    transpose_.axes = ParseAxes("--axes", axes_);
+  const auto* axes =
+      command->add_option("--axes", axes_, "Axis i of the result is input axis AXES[i] (default: reversed)");
+  command->callback([this, axes] {
+    transpose_.axes = ParseAxes(*axes, axes_);
     command_ = [this] { return RunTranspose(*globals_, transpose_); };
   });
 }
@@ -116,6 +106,7 @@ void CommandLine::AddInspection() {
 std::optional<int> CommandLine::Parse(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
+    CheckServer(*server_, globals_->server);  // here: --help works whatever the environment says
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitOk : kExitUsage;
   }

@@ -109,6 +109,16 @@ client::CallOptions Globals::call_options() const {
   return options;
 }
 
+int PrintCallError(const Globals& globals, const Status& status, int exit_code) {
+  if (status.code() == Code::kCancelled && globals.stop.stop_requested())
+    return PrintError(Status(Code::kCancelled, "CANCELLED", "interrupted"), exit_code);
+  // Not for other reasons than DEADLINE: a server may also have lost patience before --timeout passed.
+  if (status.code() == Code::kDeadlineExceeded && status.reason() == "DEADLINE" && globals.timeout)
+    return PrintError(Status(Code::kDeadlineExceeded, "DEADLINE", TimeoutPassed(*globals.timeout)),
+                      exit_code);
+  return PrintError(status, exit_code);
+}
+
 int RunRmse(const Globals& globals, const RmseArguments& arguments) {
   const auto a = ArraySource::OpenNpy(arguments.a);
   if (!a) return PrintError(a.error(), kExitUsage);
@@ -118,14 +128,14 @@ int RunRmse(const Globals& globals, const RmseArguments& arguments) {
 
   if (arguments.out.empty()) {
     const auto reply = RmseValues(globals, *a, *b, op);
-    if (!reply) return PrintError(reply.error());
+    if (!reply) return PrintCallError(globals, reply.error(), kExitFailed);
     MaybePrintTiming(globals, reply->reply);
     return PrintRmse(globals, *reply);
   }
   const ArraySource operands[] = {*a, *b};
   int exit_code = kExitOk;
   const auto reply = RunToFile(globals, op, operands, arguments.out, &exit_code);
-  if (!reply) return PrintError(reply.error(), exit_code);
+  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
   MaybePrintTiming(globals, *reply);
   return PrintFile(globals, arguments.out, *reply);
 }
@@ -136,7 +146,7 @@ int RunTranspose(const Globals& globals, const TransposeArguments& arguments) {
   int exit_code = kExitOk;
   const auto reply =
       RunToFile(globals, client::TransposeOp{arguments.axes}, {&*in, 1}, arguments.out, &exit_code);
-  if (!reply) return PrintError(reply.error(), exit_code);
+  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
   MaybePrintTiming(globals, *reply);
   return PrintFile(globals, arguments.out, *reply);
 }

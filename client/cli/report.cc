@@ -42,6 +42,10 @@ std::string FormatDouble(double value) {
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
+std::string TimeoutPassed(std::chrono::milliseconds timeout) {
+  return "--timeout of " + FormatDouble(static_cast<double>(timeout.count()) / 1000) + " s passed";
+}
+
 std::string FormatBytes(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   auto value = static_cast<double>(bytes);

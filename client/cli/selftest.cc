@@ -121,14 +121,14 @@ int RunSelftest(const Globals& globals) {
   Tally tally(globals.json);
   for (const rmse::GoldenCase& golden : rmse::GoldenCases()) {
     const Outcome outcome = CheckGolden(&client, options, golden);
-    if (!outcome) return PrintError(outcome.error());
+    if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
     tally.Add("rmse/" + std::string(golden.name), *outcome);
   }
   for (const DTypeInfo& dtype : AllDTypes()) {
     for (const TransposeCase& test : TransposeCases()) {
       const auto spec = MakeSpec(dtype.dtype, test.dims);
       const Outcome outcome = CheckTranspose(&client, options, *spec, test);
-      if (!outcome) return PrintError(outcome.error());
+      if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
       std::string name = "transpose/" + std::string(dtype.name) + "/" + spec->shape.ToString() + " axes";
       for (const int32_t axis : test.axes) name += " " + std::to_string(axis);
       tally.Add(test.axes.empty() ? name + " reversed" : name, *outcome);

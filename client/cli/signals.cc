@@ -6,6 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "client/cli/report.h"
+
 namespace tilewire::cli {
 namespace {
 
@@ -41,6 +43,7 @@ SignalWatcher::~SignalWatcher() {
 }
 
 void SignalWatcher::GiveUpAfter(std::chrono::milliseconds timeout) {
+  timeout_ms_ = timeout.count();
   give_up_at_ = (Clock::now() + timeout + kPatience).time_since_epoch().count();
 }
 
@@ -60,7 +63,9 @@ void SignalWatcher::Watch() {
     if (received_ != 0 && now - interrupted_at > kPatience)
       EndProcess("error: CANCELLED: interrupted; the peer does not answer\n", 128 + received_);
     if (now.time_since_epoch().count() > give_up_at_)
-      EndProcess("error: DEADLINE_EXCEEDED: the deadline passed; the peer takes no data\n", 1);
+      EndProcess("error: DEADLINE_EXCEEDED: " + TimeoutPassed(std::chrono::milliseconds(timeout_ms_)) +
+                     "; the peer takes no data\n",
+                 kExitFailed);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -36,7 +37,8 @@ class SignalWatcher {
   std::stop_source stop_;
   std::atomic<int> received_ = 0;
   std::atomic<bool> done_ = false;
-  std::atomic<Clock::rep> give_up_at_;  ///< by timeout
+  std::atomic<int64_t> timeout_ms_ = 0;  ///< written before give_up_at_
+  std::atomic<Clock::rep> give_up_at_;   ///< by timeout
   std::thread thread_;
 };
 

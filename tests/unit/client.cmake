@@ -14,7 +14,7 @@ find_package(nlohmann_json REQUIRED)
 # The example of client/cpp/README.md.
 add_executable(client_example ${CMAKE_SOURCE_DIR}/client/cpp/example.cc)
 target_link_libraries(client_example PRIVATE tilewire_client)
-tilewire_test(client_cli_test SOURCES unit/client_cli_test.cc
+tilewire_test(client_cli_test SOURCES unit/client_cli_test.cc unit/client_cli_usage_test.cc
               DEPS tilewire_npy tilewire_client_fake nlohmann_json::nlohmann_json LABELS unit)
 target_compile_definitions(client_cli_test PRIVATE TILEWIRE_CLI="$<TARGET_FILE:tilewire>"
                            TILEWIRE_CLIENT_EXAMPLE="$<TARGET_FILE:client_example>")

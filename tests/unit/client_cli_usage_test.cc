@@ -1,0 +1,98 @@
+// The program: what it says to command lines that are wrong.
+#include "tests/unit/client_cli_testing.h"
+
+namespace tilewire::client {
+namespace {
+
+using testing::Cli;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Program;
+using testing::Ran;
+using ::testing::StartsWith;
+
+TEST_F(Cli, UsageAndFilesExitWith2) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"frobnicate"},
+                                             {"rmse", A()},
+                                             {"rmse", A(), B(), "--axis", "1,"},
+                                             {"rmse", A(), B(), "--axis", "x"},
+                                             {"rmse", A(), B(), "--output", "max"},
+                                             {"--timeout", "-1", "ping"},
+                                             {"--timeout", "abc", "ping"},
+                                             {"ping", "-n", "0"},
+                                             {"rmse", A(), B(), "extra"},
+                                             {"rmse", A(), B(), "--trace", "x"}}) {
+    EXPECT_EQ(Run(arguments).exit_code, 2) << ::testing::PrintToString(arguments);
+  }
+  testing::WriteFile(dir_.File("text.npy"), "hello");
+  const Ran text = Run({"rmse", A(), dir_.File("text.npy")});
+  EXPECT_EQ(text.exit_code, 2);
+  EXPECT_THAT(text.err, HasSubstr("text.npy: is no .npy file"));
+  EXPECT_EQ(Run({"rmse", dir_.File("none.npy"), B()}).exit_code, 2);
+  EXPECT_EQ(Run({"transpose", A(), "/nowhere/t.npy"}).exit_code, 2);
+  EXPECT_EQ(Run({"transpose", A(), "/dev/null"}).exit_code, 2);
+  EXPECT_EQ(Run({"rmse", A(), B(), "--out", dir_.path()}).exit_code, 2);
+  EXPECT_EQ(server_.log().calls + server_.log().streams, 0);
+  EXPECT_EQ(Run({"--help"}).exit_code, 0);
+  EXPECT_EQ(Run({"--version"}).out, "tilewire 0.1.0\n");
+}
+
+TEST_F(Cli, UsageErrorsNameTheWrongWord) {
+  const struct {
+    std::vector<std::string> arguments;
+    const char* says;
+  } cases[] = {
+      {{}, "a command is missing; commands: rmse, transpose, info, ping, selftest\n"},
+      {{"foo"}, "'foo' is no command; commands: rmse, transpose, info, ping, selftest\n"},
+      {{"gaussian-pdf", A(), "--sigma", "1"}, "'gaussian-pdf' is no command; commands: rmse, "},
+      {{"--bogus"}, "'--bogus' is no option; commands: rmse, "},
+      {{"rmse", "--bogus"}, "'--bogus' is no option\n"},
+      {{"rmse", A(), B(), "--trace", "x"}, "'--trace' is no option\n"},
+      {{"rmse", A()}, "B is required\n"},
+      {{"rmse", A(), B(), "--axis", ""}, "--axis: is empty"},
+      {{"transpose", A(), dir_.File("t.npy"), "--axes", ""}, "--axes: is empty"},
+      {{"--timeout", "abc", "ping"}, "--timeout: 'abc' is not a number\n"},
+      {{"--timeout", "1s", "ping"}, "--timeout: '1s' is not a number\n"},
+      {{"--timeout", "nan", "ping"}, "--timeout: 'nan' is out of range; allowed: 0.001 to 1e9 seconds\n"},
+      {{"--timeout", "0", "ping"}, "--timeout: '0' is out of range; allowed: 0.001 to 1e9 seconds\n"},
+  };
+  for (const auto& [arguments, says] : cases) {
+    const Ran ran = Run(arguments);
+    EXPECT_EQ(ran.exit_code, 2) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(ran.err, StartsWith(says)) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(ran.out, IsEmpty());
+  }
+  EXPECT_EQ(server_.log().calls + server_.log().streams, 0);
+  EXPECT_THAT(Run({"--help"}).out, HasSubstr("Usage: tilewire [OPTIONS]"));
+  EXPECT_THAT(Run({"rmse", "--help"}).out, HasSubstr("Usage: tilewire rmse [OPTIONS]"));
+}
+
+TEST_F(Cli, AddressesAreCheckedBeforeTheyAreDialled) {
+  for (const std::string address :
+       {"", "localhost", "localhost:", "localhost:0", "localhost:99999", "localhost:4294967297",
+        "localhost:-1", "localhost:80x", ":50051", "::1:50051", "[::1]", "[::1]:0", "[localhost]:50051",
+        "unix:", "http://host:80"}) {
+    const std::string problem = address.empty() ? "is empty" : "'" + address + "' is no address";
+    const std::string allowed =
+        problem + "; allowed: host:port, [IPv6]:port with a port of 1 to 65535, or unix:PATH\n";
+    const Ran option = Run({"--server", address, "ping"});
+    EXPECT_EQ(option.exit_code, 2) << address;
+    EXPECT_THAT(option.err, StartsWith("--server: " + allowed));
+    const Ran variable = Program(TILEWIRE_CLI, {"ping"}, address).Wait();
+    EXPECT_EQ(variable.exit_code, 2) << address;
+    EXPECT_THAT(variable.err, StartsWith("--server (from TILEWIRE_SERVER): " + allowed));
+  }
+  // An option outdoes a wrong variable, and help needs no server.
+  EXPECT_EQ(Program(TILEWIRE_CLI, {"--server", server_.address(), "ping", "-n", "1"}, "x").Wait().exit_code,
+            0);
+  EXPECT_EQ(Program(TILEWIRE_CLI, {"--help"}, "x").Wait().exit_code, 0);
+  const std::string port = std::to_string(server_.port());
+  EXPECT_EQ(Run({"--server", "localhost:" + port, "ping", "-n", "1"}).exit_code, 0);
+  for (const std::string& nobody : {std::string("[::1]:1"), "unix:" + dir_.File("none.sock")})
+    EXPECT_EQ(Run({"--server", nobody, "--timeout", "5", "ping", "-n", "1"}).exit_code, 1) << nobody;
+}
+
+}  // namespace
+}  // namespace tilewire::client
