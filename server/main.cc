@@ -91,6 +91,7 @@ int Drain(rpc::Server* server, double seconds) {
 int Run(const ops::Config& config) {
   auto device = OpenDevice(config.device);
   if (!device) return CannotStart(device.error());
+  std::atomic<rpc::Server*> serving{nullptr};  // outlives the engine, whose failure handler asks for it
   auto engine = engine::Engine::Make(*std::move(device), EngineOptionsOf(config));
   if (!engine) return CannotStart(engine.error());
 
@@ -101,7 +102,6 @@ int Run(const ops::Config& config) {
     if (!bound) return CannotStart(bound.error());
     ops::LogEvent(spdlog::level::info, "serving metrics", {{"address", *bound}});
   }
-  std::atomic<rpc::Server*> serving{nullptr};
   (*engine)->SetFailureHandler([&serving](const Status& why) {
     ops::LogEvent(spdlog::level::critical, "the device has failed", {{"reason", why.message()}});
     if (rpc::Server* const running = serving.load()) {
@@ -126,6 +126,8 @@ int Run(const ops::Config& config) {
   }
   const int code = Drain(server->get(), config.drain_seconds);
   metrics.StopServing();
+  if ((*engine)->stats().device_failed) std::_Exit(kDeviceFailed);
+  serving.store(nullptr);
   return code;
 }
 

@@ -11,10 +11,13 @@ inline constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 inline constexpr int64_t kMaxUnaryBytes = 4 * kMiB;
 /// One message: 4 MiB of payload and room for its header.
 inline constexpr int64_t kMaxMessageBytes = 4 * kMiB + 64 * kKiB;
+/// A message without its array bytes: no valid one is larger, and parsing makes it several times as large.
+inline constexpr int64_t kMaxHeaderBytes = 64 * kKiB;
 /// Results up to this size come inside the Result message of a stream.
 inline constexpr int64_t kInlineResultBytes = 64 * kKiB;
 /// Output chunks of a stream.
-inline constexpr int64_t kDefaultOutputChunkBytes = kMiB, kMinOutputChunkBytes = 4 * kKiB, kMaxOutputChunkBytes = 4 * kMiB;
+inline constexpr int64_t kDefaultOutputChunkBytes = kMiB, kMinOutputChunkBytes = 4 * kKiB,
+                         kMaxOutputChunkBytes = 4 * kMiB;
 /// Operands plus result of a request that counts as small: own admission class, staging and lane.
 inline constexpr int64_t kSmallJobBytes = 256 * kKiB;
 /// `--block-bytes` may be this.
@@ -22,7 +25,7 @@ inline constexpr int64_t kMinBlockBytes = 4 * kKiB, kMaxBlockBytes = 256 * kMiB;
 /// `--lanes` may be 1 to this.
 inline constexpr int kMaxLanes = 64;
 /// Spans returned with trace, at most.
-inline constexpr int kMaxTraceSpans = 100'000;
+inline constexpr int kMaxTraceSpans = 20'000;
 /// `x-request-id`, `traceparent`: visible ASCII, at most.
 inline constexpr int kMaxRequestIdBytes = 128;
 

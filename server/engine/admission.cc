@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "server/base/limits.h"
 
@@ -57,8 +58,12 @@ Status Admission::NeverFits(Demand* demand) const {
 
 bool Admission::Fits(const Demand& demand) const {
   const Class& c = demand.small ? small_ : bulk_;
-  return in_flight_ < limits_.max_in_flight && (demand.small || bulk_in_flight_ < max_bulk_) &&
-         demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
+  // While bulk waits, a quarter of the places is not for small requests: their stream may never end.
+  const int small_places =
+      bulk_.queue.empty() ? limits_.max_in_flight : std::max(1, limits_.max_in_flight * 3 / 4);
+  const bool place = demand.small ? in_flight_ - bulk_in_flight_ < small_places : bulk_in_flight_ < max_bulk_;
+  return in_flight_ < limits_.max_in_flight && place && demand.device_bytes <= c.device_bytes &&
+         demand.pinned_bytes <= c.pinned_bytes;
 }
 
 void Admission::Take(const Demand& demand) {
@@ -116,7 +121,10 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id) {
 
 Admission::Granted Admission::Pump() {
   Granted granted;
-  for (Class* c : {&small_, &bulk_}) {
+  // Small ones first; with one place in all, in turns.
+  bulk_first_ = limits_.max_in_flight == 1 && !bulk_first_;
+  Class* const order[] = {bulk_first_ ? &bulk_ : &small_, bulk_first_ ? &small_ : &bulk_};
+  for (Class* c : order) {
     while (!c->queue.empty()) {
       const Id id = c->queue.front();
       const Demand demand = waiting_.at(id)->demand;
@@ -131,30 +139,41 @@ Admission::Granted Admission::Pump() {
 }
 
 void Admission::Release(const Demand& demand) {
-  Granted granted;
-  {
-    std::lock_guard lock(mutex_);
-    Class& c = ClassOf(demand);
-    c.device_bytes += demand.device_bytes;
-    c.pinned_bytes += demand.pinned_bytes;
-    --in_flight_;
-    bulk_in_flight_ -= !demand.small;
-    granted = Pump();
+  std::unique_lock lock(mutex_);
+  Class& c = ClassOf(demand);
+  c.device_bytes += demand.device_bytes;
+  c.pinned_bytes += demand.pinned_bytes;
+  --in_flight_;
+  bulk_in_flight_ -= !demand.small;
+  Settle(lock);
+}
+
+void Admission::Settle(std::unique_lock<std::mutex>& lock) {
+  // A decision may give its ticket back at once. That must not pump inside this pump, as deep as the queue is
+  // long.
+  again_ = true;
+  if (settling_) return;
+  settling_ = true;
+  while (std::exchange(again_, false)) {
+    Granted granted = Pump();
+    lock.unlock();
+    for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
+    granted.clear();
+    lock.lock();
   }
-  for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
+  settling_ = false;
 }
 
 void Admission::Expire(Id id) {
   std::unique_ptr<Waiter> waiter;
-  Granted granted;
   bool late = false;  ///< for its own deadline, so no matter of the queue
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
     late = Clock::now() >= waiter->deadline;
     refused_busy_ += !late;
-    granted = Pump();  // the one behind it may fit
+    Settle(lock);  // the one behind it may fit
   }
   if (late) {
     waiter->decision(Fail(
@@ -162,21 +181,18 @@ void Admission::Expire(Id id) {
   } else {
     waiter->decision(Fail(Busy("the request waited longer than --queue-seconds", kRetryAfterMs)));
   }
-  for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
 }
 
 void Admission::Cancel(Id id, const Status& why) {
   std::unique_ptr<Waiter> waiter;
-  Granted granted;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
     timer_->Cancel(waiter->timer);
-    granted = Pump();
+    Settle(lock);
   }
   waiter->decision(Fail(why));
-  for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
 }
 
 void Admission::Close(const Status& why) {

@@ -94,6 +94,9 @@ class Admission {
   void Take(const Demand& demand);
   void Release(const Demand& demand);
   Granted Pump();
+  /// Grants what fits now and calls the decisions; `lock` is released meanwhile. One thread at a time does
+  /// it; what others give back then is settled by that one.
+  void Settle(std::unique_lock<std::mutex>& lock);
   void Expire(Id id);
   /// The waiter of `id` if it still waits, taken out of its queue.
   std::unique_ptr<Waiter> TakeOut(Id id);
@@ -106,6 +109,7 @@ class Admission {
   const int max_bulk_;
   std::map<Id, std::unique_ptr<Waiter>> waiting_;
   Id last_id_ = 0;
+  bool bulk_first_ = false, settling_ = false, again_ = false;
   Status closed_;
   uint64_t admitted_ = 0, refused_busy_ = 0, refused_limit_ = 0;
 };

@@ -117,13 +117,13 @@ int64_t Engine::StagingBlockBytes(int64_t array_bytes) const {
   return Rounded(std::min(options_.block_bytes, std::max(array_bytes, int64_t{4096})));
 }
 
+int64_t Engine::StagingBlocks(int64_t array_bytes) const {
+  return std::min(kBlocksPerArray, (array_bytes + options_.block_bytes - 1) / options_.block_bytes);
+}
+
 Demand Engine::DemandOf(const Operation& operation) const {
   Demand demand{.small = IsSmall(operation)};
-  const auto staging = [&](int64_t bytes) {
-    const int64_t blocks =
-        std::min(kBlocksPerArray, (bytes + options_.block_bytes - 1) / options_.block_bytes);
-    return blocks * StagingBlockBytes(bytes);
-  };
+  const auto staging = [&](int64_t bytes) { return StagingBlocks(bytes) * StagingBlockBytes(bytes); };
   int64_t packed = 0;
   for (const ArraySpec& operand : operation.operands()) {
     demand.device_bytes += Rounded(operand.bytes());
@@ -184,9 +184,7 @@ Result<JobResources> Engine::Lease(const Operation& operation, Ticket ticket) {
   if (facts().host_memory) return resources;
 
   const auto stage = [&](int64_t bytes, std::vector<Memory>* blocks) -> Status {
-    const int64_t count =
-        std::min(kBlocksPerArray, (bytes + options_.block_bytes - 1) / options_.block_bytes);
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < StagingBlocks(bytes); ++i) {
       TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocatePinned(StagingBlockBytes(bytes)));
       blocks->push_back(std::move(memory));
     }
@@ -208,7 +206,7 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
     DeviceFailed();  // an idle server notices here first
     return Fail(Gone());
   }
-  const std::string id = instance_ + "-" + std::to_string(++last_job_);
+  const std::string id = instance_ + "-" + RandomHex(16);  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
   std::shared_ptr<Job> job(
       new Job(id, std::move(operation), options, small ? &small_ : &bulk_, *std::move(resources)),

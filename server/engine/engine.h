@@ -70,6 +70,7 @@ class Engine {
                                      Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
   int64_t StagingBlockBytes(int64_t array_bytes) const;
+  int64_t StagingBlocks(int64_t array_bytes) const;
   void DeviceFailed();
 
   const std::unique_ptr<Device> device_;
@@ -79,7 +80,6 @@ class Engine {
   Admission admission_;
   JobContext bulk_, small_;
   std::function<void(const Status&)> on_failure_;
-  std::atomic<uint64_t> last_job_{0};
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;

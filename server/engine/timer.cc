@@ -23,10 +23,9 @@ Timer::~Timer() {
 Timer::Id Timer::At(TimePoint when, std::function<void()> function) {
   std::lock_guard lock(mutex_);
   const Id id = ++last_id_;
-  const bool first = due_.empty() || when < due_.begin()->first.first;
   due_.emplace(std::pair(when, id), std::move(function));
   times_.emplace(id, when);
-  if (first) wake_.notify_one();
+  if (when < wakes_at_) wake_.notify_one();
   return id;
 }
 
@@ -45,15 +44,18 @@ void Timer::Run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (due_.empty()) {
+      wakes_at_ = TimePoint::max();
       wake_.wait(lock);
       continue;
     }
     const auto first = due_.begin();
     const TimePoint when = first->first.first;
     if (when > Clock::now()) {
+      wakes_at_ = when;
       wake_.wait_until(lock, when);
       continue;
     }
+    wakes_at_ = TimePoint::min();  // awake: it looks again before it sleeps
     auto function = std::move(first->second);
     times_.erase(first->first.second);
     due_.erase(first);

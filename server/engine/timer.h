@@ -37,6 +37,8 @@ class Timer {
   std::map<std::pair<TimePoint, Id>, std::function<void()>> due_;
   std::map<Id, TimePoint> times_;
   Id last_id_ = 0;
+  /// When the thread wakes by itself, perhaps for a timer that is gone; only earlier ones need to wake it.
+  TimePoint wakes_at_ = TimePoint::min();
   bool stop_ = false;
   std::thread thread_;
 };

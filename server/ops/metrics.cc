@@ -1,5 +1,7 @@
 #include "server/ops/metrics.h"
 
+#include "server/ops/logging.h"
+
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
@@ -157,6 +159,10 @@ void Metrics::OnCallEnd(const rpc::CallRecord& record) {
     if (stage_us >= 0) stages_[static_cast<size_t>(i)]->Observe(stage_us * 1e-6);
   }
   LogCall(record);
+}
+
+void Metrics::OnWarning(std::string_view text) {
+  LogEvent(spdlog::level::warn, text);
 }
 
 std::string Metrics::Render() const {

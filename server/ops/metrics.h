@@ -68,6 +68,7 @@ class Metrics : public rpc::CallObserver {
   void OnCallStart(std::string_view method) override;
   /// Counts the call and logs its line (access_log.h).
   void OnCallEnd(const rpc::CallRecord& record) override;
+  void OnWarning(std::string_view text) override;
 
   /// All samples in Prometheus' text format, as a scrape gets them.
   std::string Render() const;

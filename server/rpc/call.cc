@@ -28,7 +28,8 @@ Call::~Call() {
   // ready.
   if (cancelled_.load() && (record_.status.ok() || record_.status.reason() == "BYTES_MISSING"))
     record_.status = aborted_;
-  shared_->observer->OnCallEnd(record_);
+  idle_watch_.Stop();
+  if (!own_) shared_->observer->OnCallEnd(record_);
   job_.reset();  // leases are back before the call counts as ended
   std::lock_guard lock(shared_->mutex);
   if (--shared_->active == 0) shared_->ended.notify_all();
@@ -59,7 +60,8 @@ void Call::Started() {
     std::lock_guard lock(shared_->mutex);
     ++shared_->active;
   }
-  shared_->observer->OnCallStart(record_.method);
+  own_ = IncomingText("x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
+  if (!own_) shared_->observer->OnCallStart(record_.method);
 }
 
 std::string Call::IncomingText(const std::string& key) const {
@@ -158,6 +160,21 @@ void Call::Ended(const Status& status, uint32_t streams) {
   record_.bytes_in = record_.timing.bytes_in;
   record_.bytes_out = status.ok() ? record_.timing.bytes_out : 0;
   AddRetryPushback(status, &context_);
+}
+
+void Call::DropJob() {
+  std::shared_ptr<engine::Job> job;  // freed after the lock is gone
+  std::lock_guard lock(mutex_);
+  job.swap(job_);
+}
+
+void Call::StartIdleWatch() {
+  idle_watch_.Start(weak_from_this(), &engine().timer(), shared_->idle_seconds,
+                    engine().options().block_bytes, [this](bool cut) {
+                      Abort(Status(Code::kDeadlineExceeded, "IDLE",
+                                   "no block of progress within --idle-seconds; the call was given up"),
+                            cut);
+                    });
 }
 
 Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,

@@ -13,6 +13,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/intake.h"
 #include "server/rpc/coroutine.h"
+#include "server/rpc/idle_watch.h"
 #include "server/rpc/observer.h"
 #include "server/rpc/slices.h"
 
@@ -23,6 +24,7 @@ struct CallContext {
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
   std::string version;          ///< of the server, for Describe
+  std::string probe_token;      ///< marks the server's own calls, which are neither logged nor counted
   std::string identity_header;  ///< lower case; empty: everybody is anonymous
   double idle_seconds = 30;
   std::vector<std::string> endpoints;
@@ -67,7 +69,13 @@ class Call : public std::enable_shared_from_this<Call> {
   Status FinalStatus(const Status& status);
   /// Remembers how the call ended, and what to tell about the time it took.
   void Ended(const Status& status, uint32_t streams);
+  /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
+  void DropJob();
   bool cancelled() const { return cancelled_.load(); }
+
+  IdleWatch& idle_watch() { return idle_watch_; }
+  /// Ends the call with DEADLINE_EXCEEDED `IDLE` when its client stalls.
+  void StartIdleWatch();
 
  private:
   class DoneEvent final : public Event {
@@ -83,9 +91,11 @@ class Call : public std::enable_shared_from_this<Call> {
   grpc::ServerCompletionQueue* const queue_;
   grpc::ServerContext context_;
   DoneEvent done_;
+  IdleWatch idle_watch_;
   TimePoint arrived_;
   CallRecord record_;
   bool started_ = false;
+  bool own_ = false;  ///< the server's own probe
   std::atomic<bool> cancelled_{false};
 
   std::mutex mutex_;

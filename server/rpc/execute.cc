@@ -20,33 +20,49 @@ Status Disconnected() {
 /// The next message; nothing when the client half-closed or the call is over.
 Task<bool> Read(ExecuteCall& call, Received* message) {
   grpc::ByteBuffer buffer;
-  call.reading = true;
+  call.idle_watch().reading = true;
   const bool ok = co_await Operation([&](void* tag) { call.stream.Read(&buffer, tag); });
-  call.reading = false;
+  call.idle_watch().reading = false;
   co_return ok && message->Take(&buffer);
 }
 
 Task<bool> Write(ExecuteCall& call, grpc::ByteBuffer buffer) {
-  call.writing = true;
+  call.idle_watch().writing = true;
   const bool ok = co_await Operation([&](void* tag) { call.stream.Write(buffer, tag); });
-  call.writing = false;
-  call.messages_written.fetch_add(1);
+  call.idle_watch().writing = false;
   co_return ok;
 }
 
 Task<bool> Write(ExecuteCall& call, const v1::ExecuteResponse& response) {
   Message message;
   message.AddCopy(response.SerializeAsString());
-  return Write(call, message.Build());
+  const bool ok = co_await Write(call, message.Build());
+  call.idle_watch().steps.fetch_add(1);
+  co_return ok;
 }
 
-Result<v1::Open> ParseOpen(const Received& message) {
+/// What is kept of an Open while the call runs; the message itself is gone before the call waits for
+/// anything.
+struct Opening {
+  std::unique_ptr<engine::Operation> operation;
+  size_t chunk_bytes = 0;
+  bool trace = false;
+};
+
+Result<Opening> ParseOpen(const Received& message) {
   TILEWIRE_ASSIGN_OR_RETURN(const auto envelope, wire::SplitExecute(message.pieces()));
   if (envelope.chunk) return Fail(BadOrder("a chunk arrived before open; the first message must be open"));
+  if (envelope.other->size() > static_cast<size_t>(kMaxHeaderBytes))
+    return OverLimit("open", std::to_string(envelope.other->size()) + " bytes",
+                     std::to_string(kMaxHeaderBytes));
   v1::ExecuteRequest request;
   if (!request.ParseFromString(*envelope.other) || !request.has_open())
     return Fail(BadOrder("the first message is no open"));
-  return std::move(*request.mutable_open());
+  const v1::Open& open = request.open();
+  Opening opening{.trace = open.options().trace()};
+  TILEWIRE_ASSIGN_OR_RETURN(opening.chunk_bytes, OutputChunkBytes(open.options()));
+  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open));
+  return opening;
 }
 
 /// One message after Open.
@@ -78,7 +94,7 @@ Task<Status> ReadAll(ExecuteCall& call) {
     if (!co_await Read(call, &message)) break;
     call.job->AddSpan({Stage::kReceive, begin, Clock::now()});
     if (Status status = co_await TakeChunk(call, message); !status.ok()) co_return status;
-    call.blocks_read = call.intake->blocks_done();
+    call.idle_watch().blocks_read = call.intake->blocks_done();
   }
   co_return call.intake->HalfClosed();
 }
@@ -108,6 +124,7 @@ Task<bool> SendPiece(ExecuteCall& call, const engine::OutputPiece& piece, size_t
     message.AddPiece(piece, from, bytes, &call.engine());
     const TimePoint begin = Clock::now();
     if (!co_await Write(call, message.Build())) co_return false;
+    call.idle_watch().bytes_written.fetch_add(bytes);
     call.job->AddSpan({Stage::kSend, begin, Clock::now()});
   }
   co_return true;
@@ -137,24 +154,19 @@ Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes) {
 }
 
 /// The first message; its memory goes when it is parsed.
-Task<Result<v1::Open>> ReadOpen(ExecuteCall& call) {
+Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
   if (!co_await Read(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
   co_return ParseOpen(message);
 }
 
 Task<Status> ServeExecute(ExecuteCall& call) {
-  const auto open = co_await ReadOpen(call);
-  if (!open) co_return open.error();
-  const auto chunk_bytes = OutputChunkBytes(open->options());
-  if (!chunk_bytes) co_return chunk_bytes.error();
-  auto operation = OperationOf(*open);
-  if (!operation) co_return operation.error();
-
-  auto job = co_await call.OpenJob(std::move(*operation), open->options().trace());
+  auto opening = co_await ReadOpen(call);
+  if (!opening) co_return opening.error();
+  auto job = co_await call.OpenJob(std::move(opening->operation), opening->trace);
   if (!job) co_return job.error();
   call.job = *job;
-  call.opened = true;
+  call.idle_watch().opened = true;
   call.intake = std::make_unique<engine::Intake>(*job);
 
   v1::ExecuteResponse response;
@@ -168,7 +180,7 @@ Task<Status> ServeExecute(ExecuteCall& call) {
   if (!co_await Write(call, response)) co_return Disconnected();
 
   ReadChunks(std::static_pointer_cast<ExecuteCall>(call.shared_from_this()));
-  co_return co_await SendOutput(call, static_cast<size_t>(*chunk_bytes));
+  co_return co_await SendOutput(call, opening->chunk_bytes);
 }
 
 }  // namespace
@@ -186,49 +198,9 @@ Detached RunExecute(std::shared_ptr<ExecuteCall> call) {
   status = call->FinalStatus(status);
   if (call->job && !status.ok()) call->job->Fail(status);
   call->Ended(status, 1);
-  call->writing = true;  // the status waits behind output that the client has not read yet
+  call->idle_watch().writing = true;  // the status waits behind output that the client has not read yet
   co_await Operation([&](void* tag) { call->stream.Finish(ToGrpc(status), tag); });
-  call->StopIdleWatch();
-}
-
-// --- idle watch -------------------------------------------------------------------------------------
-
-ExecuteCall::~ExecuteCall() {
-  StopIdleWatch();
-}
-
-void ExecuteCall::StartIdleWatch() {
-  {
-    std::lock_guard lock(watch_mutex_);
-    watching_ = true;
-  }
-  Look(0, Clock::now());
-}
-
-void ExecuteCall::StopIdleWatch() {
-  std::lock_guard lock(watch_mutex_);
-  watching_ = false;
-  engine().timer().Cancel(std::exchange(watch_, 0));
-}
-
-void ExecuteCall::Look(uint64_t last_progress, TimePoint since) {
-  const auto idle =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(shared().idle_seconds));
-  const TimePoint now = Clock::now();
-  const uint64_t progress = messages_written.load() + blocks_read.load();
-  // Time counts only while the call waits for its client, and only without a block of progress.
-  if (progress != last_progress || !(reading.load() || writing.load())) since = now;
-  if (now - since >= idle) {
-    const Status status(Code::kDeadlineExceeded, "IDLE",
-                        "no block of progress within --idle-seconds; the stream was given up");
-    // A client that reads gets the status with its details; one that does not can only be cut off.
-    Abort(status, writing.load() || !opened.load());
-  }
-  std::lock_guard lock(watch_mutex_);
-  if (!watching_) return;
-  watch_ = engine().timer().At(now + idle / 8, [weak = weak_from_this(), progress, since] {
-    if (const auto self = weak.lock()) static_cast<ExecuteCall&>(*self).Look(progress, since);
-  });
+  call->idle_watch().Stop();
 }
 
 }  // namespace tilewire::rpc

@@ -17,25 +17,9 @@ class ExecuteCall final : public Call {
  public:
   ExecuteCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
       : Call(shared, std::move(method), queue), stream(&context()) {}
-  ~ExecuteCall() override;
-
-  /// Watches for a stalled client from now on.
-  void StartIdleWatch();
-  void StopIdleWatch();
-
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   std::shared_ptr<engine::Job> job;
   std::unique_ptr<engine::Intake> intake;
-
-  // What the idle watch looks at: whether the call waits for the client, and what has been achieved.
-  std::atomic<bool> reading{false}, writing{false}, opened{false};
-  std::atomic<uint64_t> messages_written{0}, blocks_read{0};
-
- private:
-  void Look(uint64_t last_progress, TimePoint since);
-  std::mutex watch_mutex_;
-  engine::Timer::Id watch_ = 0;
-  bool watching_ = false;
 };
 
 /// Runs the call to its end.

@@ -26,6 +26,8 @@ class CallObserver {
   virtual ~CallObserver() = default;
   virtual void OnCallStart(std::string_view method) = 0;
   virtual void OnCallEnd(const CallRecord& record) = 0;
+  /// Something an operator should know, in words.
+  virtual void OnWarning(std::string_view text) { (void)text; }
 };
 
 }  // namespace tilewire::rpc

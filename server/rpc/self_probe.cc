@@ -13,8 +13,11 @@ constexpr std::chrono::seconds kPeriod{5}, kTimeout{2};
 constexpr int kFailures = 3;
 }  // namespace
 
-SelfProbe::SelfProbe(std::string address, std::function<void(bool live)> report)
-    : address_(std::move(address)), report_(std::move(report)), thread_([this] { Run(); }) {}
+SelfProbe::SelfProbe(std::vector<std::string> addresses, std::string token, Report report)
+    : addresses_(std::move(addresses)),
+      token_(std::move(token)),
+      report_(std::move(report)),
+      thread_([this] { Run(); }) {}
 
 SelfProbe::~SelfProbe() {
   {
@@ -25,16 +28,18 @@ SelfProbe::~SelfProbe() {
   thread_.join();
 }
 
-bool SelfProbe::Dial() const {
+std::string SelfProbe::Dial(const std::string& address) const {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own, every time
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // to this very server, whatever the environment says
   const auto stub =
-      v1::Device::NewStub(grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
+      v1::Device::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kTimeout);
-  context.AddMetadata("x-request-id", "self-probe");
+  context.AddMetadata("x-tilewire-probe", token_);
   v1::DescribeResponse response;
-  return stub->Describe(&context, {}, &response).ok();
+  const grpc::Status status = stub->Describe(&context, {}, &response);
+  return status.ok() ? "" : address + ": " + status.error_message();
 }
 
 void SelfProbe::Run() {
@@ -42,14 +47,16 @@ void SelfProbe::Run() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kPeriod, [this] { return stop_; })) {
     lock.unlock();
-    const bool ok = Dial();
-    lock.lock();
-    if (ok) {
-      if (failures >= kFailures) report_(true);
+    std::string why;
+    for (const std::string& address : addresses_)
+      if (why.empty()) why = Dial(address);
+    if (why.empty()) {
+      if (failures >= kFailures) report_(true, "");
       failures = 0;
     } else if (++failures == kFailures) {
-      report_(false);
+      report_(false, why);
     }
+    lock.lock();
   }
 }
 

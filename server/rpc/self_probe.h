@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace tilewire::rpc {
 
@@ -14,15 +15,18 @@ namespace tilewire::rpc {
 /// failures in a row, live again after a success; reports only changes.
 class SelfProbe {
  public:
-  SelfProbe(std::string address, std::function<void(bool live)> report);
+  using Report = std::function<void(bool live, const std::string& why)>;
+  SelfProbe(std::vector<std::string> addresses, std::string token, Report report);
   ~SelfProbe();
 
  private:
   void Run();
-  bool Dial() const;
+  /// Why `address` does not answer; empty: it does.
+  std::string Dial(const std::string& address) const;
 
-  const std::string address_;
-  const std::function<void(bool)> report_;
+  const std::vector<std::string> addresses_;
+  const std::string token_;
+  const Report report_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;

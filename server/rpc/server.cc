@@ -9,9 +9,11 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include "server/rpc/execute.h"
+#include "server/rpc/identity.h"
 #include "server/rpc/self_probe.h"
 #include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
@@ -53,15 +55,20 @@ class ServerImpl final : public Server {
   Status Listen();
   const std::vector<std::string>& addresses() const override { return addresses_; }
   void SetReady(bool ready) override {
-    for (const char* service : {"", "readiness"})
-      server_->GetHealthCheckService()->SetServingStatus(service, ready);
+    SetHealth("", ready);
+    SetHealth("readiness", ready);
   }
-  void SetLive(bool live) override { server_->GetHealthCheckService()->SetServingStatus("liveness", live); }
+  void SetLive(bool live) override { SetHealth("liveness", live); }
   void BeginDrain() override { shared_.draining.store(true); }
   bool WaitIdle(TimePoint until) override { return shared_.WaitIdle(until); }
   void Shutdown(TimePoint until) override;
 
  private:
+  void SetHealth(const char* service, bool serving) {
+    std::lock_guard lock(health_mutex_);
+    if (server_) server_->GetHealthCheckService()->SetServingStatus(service, serving);
+  }
+  void StartProbe();
   void AddListeners(grpc::ServerBuilder* builder);
   void Accept(grpc::ServerCompletionQueue* queue);
   template <typename Request>
@@ -76,6 +83,7 @@ class ServerImpl final : public Server {
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
+  std::mutex health_mutex_;  ///< health may be told while the server goes away
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
   std::unique_ptr<SelfProbe> probe_;
@@ -108,18 +116,32 @@ Status ServerImpl::Listen() {
     const std::string& address = options_.listen[i];
     if (!server_ || ports_[i] <= 0)
       return Status(Code::kUnavailable, "CANNOT_LISTEN",
-                    "cannot listen on " + address + ": taken, or not ours");
+                    "cannot listen on " + address + " (taken, unknown, or not permitted)");
     const bool is_unix = address.starts_with("unix:");
     addresses_.push_back(is_unix ? address
                                  : address.substr(0, address.rfind(':') + 1) + std::to_string(ports_[i]));
   }
-  shared_.endpoints = options_.advertise.empty() ? addresses_ : options_.advertise;
+  shared_.endpoints = options_.advertise;
+  // Nobody else can dial a wildcard.
+  for (const std::string& address : addresses_)
+    if (options_.advertise.empty() && !address.starts_with("0.0.0.0:") && !address.starts_with("[::]:"))
+      shared_.endpoints.push_back(address);
+  shared_.probe_token = MakeRequestId();
   for (auto& queue : queues_) Accept(queue.get());
   for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeQueue(q); });
   SetLive(true);
   SetReady(true);
-  probe_ = std::make_unique<SelfProbe>(addresses_.front(), [this](bool live) { SetLive(live); });
+  StartProbe();
   return {};
+}
+
+void ServerImpl::StartProbe() {
+  probe_ =
+      std::make_unique<SelfProbe>(addresses_, shared_.probe_token, [this](bool live, const std::string& why) {
+        SetLive(live);
+        shared_.observer->OnWarning(live ? "the server answers its own calls again"
+                                         : "not live: the server does not answer its own calls: " + why);
+      });
 }
 
 void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
@@ -174,6 +196,7 @@ void ServerImpl::Shutdown(TimePoint until) {
   for (auto& queue : queues_) queue->Shutdown();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
+  std::lock_guard lock(health_mutex_);
   server_.reset();
 }
 

@@ -47,9 +47,13 @@ Result<Proto> ParseHeader(const Received& message, std::span<const int> operand_
     return OverLimit("request", std::to_string(message.bytes()) + " bytes",
                      std::to_string(kMaxUnaryBytes) + "; larger arrays go through Execute");
   TILEWIRE_ASSIGN_OR_RETURN(*view, wire::SplitUnary(message.pieces(), operand_fields));
+  if (view->header.size() > static_cast<size_t>(kMaxHeaderBytes))
+    return OverLimit("request without operand data", std::to_string(view->header.size()) + " bytes",
+                     std::to_string(kMaxHeaderBytes));
   Proto proto;
   if (!proto.ParseFromString(view->header))
     return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "the request is no " + proto.GetTypeName()));
+  view->header = std::string();  // parsed; not to be kept while the call waits
   return proto;
 }
 
@@ -81,8 +85,7 @@ Result<Request> ParseTranspose(const Received& message) {
 
 // RmseResponse and TransposeResponse have the same fields: result 1 {spec 1, data 15}, numeric_version 2,
 // timing 3.
-grpc::ByteBuffer BuildReply(UnaryCall& call, const engine::Job& job,
-                            const std::vector<engine::OutputPiece>& pieces) {
+grpc::ByteBuffer BuildReply(const engine::Job& job, const std::vector<engine::OutputPiece>& pieces) {
   static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
   static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
   const auto bytes = static_cast<uint64_t>(job.operation().result().bytes());
@@ -98,7 +101,9 @@ grpc::ByteBuffer BuildReply(UnaryCall& call, const engine::Job& job,
 
   Message message;
   message.AddCopy(header);
-  for (const auto& piece : pieces) message.AddPiece(piece, 0, piece.bytes, &call.engine());
+  // Copied, so that a client that takes its reply slowly holds none of the job's memory, and no place in
+  // flight.
+  for (const auto& piece : pieces) message.AddCopy(piece.data, piece.bytes);
   v1::RmseResponse tail;
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
   ToProto(job.timing(1), tail.mutable_timing());
@@ -166,7 +171,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
     if (!*piece) break;
     pieces.push_back(std::move(**piece));
   }
-  *reply = BuildReply(call, *job, pieces);
+  *reply = BuildReply(*job, pieces);
   co_return Status();
 }
 
@@ -193,6 +198,9 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   call->request.Clear();
   status = call->FinalStatus(status);
   call->Ended(status, 1);
+  call->DropJob();
+  call->StartIdleWatch();
+  call->idle_watch().writing = true;
   co_await Operation([&](void* tag) {
     if (status.ok()) {
       call->responder.Finish(reply, grpc::Status::OK, tag);

@@ -18,13 +18,25 @@ namespace {
 
 using testing::Latch;
 
+/// Skips its tests by name where no GPU works.
+class NeedsGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (CudaDeviceCount() == 0) GTEST_SKIP() << "no CUDA device";
+  }
+};
+class CudaErrors : public NeedsGpu {};
+class CudaErrorsDeathTest : public NeedsGpu {};
+class CudaMemory : public NeedsGpu {};
+class CudaSeam : public NeedsGpu {};
+
 std::unique_ptr<Device> Open() {
   auto device = OpenCudaDevice(0);
   EXPECT_TRUE(device) << device.error().ToString();
   return device ? *std::move(device) : nullptr;
 }
 
-TEST(CudaSeam, SaysWhatItIs) {
+TEST_F(CudaSeam, SaysWhatItIs) {
   ASSERT_GE(CudaDeviceCount(), 1);
   const auto device = Open();
   const DeviceFacts& facts = device->facts();
@@ -40,7 +52,7 @@ TEST(CudaSeam, SaysWhatItIs) {
   EXPECT_TRUE(device->health().ok());
 }
 
-TEST(CudaSeam, ADeviceThatIsNotThereSaysWhy) {
+TEST_F(CudaSeam, ADeviceThatIsNotThereSaysWhy) {
   for (int ordinal : {-1, CudaDeviceCount(), 1000}) {
     const auto device = OpenCudaDevice(ordinal);
     ASSERT_FALSE(device) << ordinal;
@@ -50,20 +62,20 @@ TEST(CudaSeam, ADeviceThatIsNotThereSaysWhy) {
   EXPECT_TRUE(Open()) << "the failed attempts left nothing behind";
 }
 
-TEST(CudaSeam, BytesGoThereAndBack) {
+TEST_F(CudaSeam, BytesGoThereAndBack) {
   testing::CheckRoundTrip(*Open());
 }
-TEST(CudaSeam, SubmissionsKeepTheirOrder) {
+TEST_F(CudaSeam, SubmissionsKeepTheirOrder) {
   testing::CheckOrder(*Open());
 }
-TEST(CudaSeam, EachCallbackComesOnce) {
+TEST_F(CudaSeam, EachCallbackComesOnce) {
   testing::CheckExactlyOnce(*Open());
 }
-TEST(CudaSeam, DestructorDrains) {
+TEST_F(CudaSeam, DestructorDrains) {
   testing::CheckDestructorDrains(*Open());
 }
 
-TEST(CudaSeam, RmseHasTheBitsOfTheCpu) {
+TEST_F(CudaSeam, RmseHasTheBitsOfTheCpu) {
   const auto device = Open();
   testing::CheckRmse(*device, {1}, {});
   testing::CheckRmse(*device, {12289}, {});
@@ -73,21 +85,21 @@ TEST(CudaSeam, RmseHasTheBitsOfTheCpu) {
   testing::CheckRmse(*device, {70, 80, 90}, {1});
 }
 
-TEST(CudaSeam, TransposeMovesEveryElement) {
+TEST_F(CudaSeam, TransposeMovesEveryElement) {
   const auto device = Open();
   testing::CheckTranspose(*device, 1, 1, 1);
   testing::CheckTranspose(*device, 37, 129, 65);
   testing::CheckTranspose(*device, 250, 300, 64);
 }
 
-TEST(CudaSeam, LanesWorkSideBySide) {
+TEST_F(CudaSeam, LanesWorkSideBySide) {
   const auto device = Open();
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) threads.emplace_back([&] { testing::CheckRmse(*device, {1700, 1801}, {}); });
   for (auto& thread : threads) thread.join();
 }
 
-TEST(CudaSeam, DecoratorsKeepThePromises) {
+TEST_F(CudaSeam, DecoratorsKeepThePromises) {
   auto faults = std::make_shared<Faults>();
   auto device = MakeFaulty(MakeSlow(Open(), {.jitter = std::chrono::microseconds(30)}), faults);
   testing::CheckOrder(*device);
@@ -109,7 +121,7 @@ TEST(CudaSeam, DecoratorsKeepThePromises) {
   }
 }
 
-TEST(CudaSeam, CompletionsTellTheTimeOnTheDevice) {
+TEST_F(CudaSeam, CompletionsTellTheTimeOnTheDevice) {
   const auto device = Open();
   constexpr size_t kBytes = size_t{64} << 20;
   Memory host = testing::Pinned(*device, kBytes), there = testing::Device(*device, kBytes);
@@ -137,7 +149,7 @@ TEST(CudaSeam, CompletionsTellTheTimeOnTheDevice) {
   EXPECT_LT(sum, wall + wall / 4) << "the spans of one lane do not overlap";
 }
 
-TEST(CudaMemory, FreedPiecesAreReusedAndTheBudgetHolds) {
+TEST_F(CudaMemory, FreedPiecesAreReusedAndTheBudgetHolds) {
   const auto device = Open();
   device->SetDeviceBudget(64 * kMiB);
   EXPECT_LE(device->FreeBytes(), 64 * kMiB);
@@ -154,7 +166,7 @@ TEST(CudaMemory, FreedPiecesAreReusedAndTheBudgetHolds) {
   EXPECT_TRUE(device->AllocateDevice(64 * kMiB)) << "cached pieces make room";
 }
 
-TEST(CudaMemory, MoreThanTheDeviceHasIsBusyAndHarmless) {
+TEST_F(CudaMemory, MoreThanTheDeviceHasIsBusyAndHarmless) {
   const auto device = Open();
   const auto bytes = static_cast<size_t>(device->facts().memory_bytes);
   for (size_t size : {bytes, 2 * bytes, size_t{1} << 60}) {
@@ -167,7 +179,7 @@ TEST(CudaMemory, MoreThanTheDeviceHasIsBusyAndHarmless) {
   testing::CheckRmse(*device, {5000}, {});  // no error is left for the next launch to find
 }
 
-TEST(CudaMemory, PinnedPiecesAreReusedFromEveryThread) {
+TEST_F(CudaMemory, PinnedPiecesAreReusedFromEveryThread) {
   const auto device = Open();
   std::byte* where = nullptr;
   std::thread([&] { where = testing::Pinned(*device, 4 * kMiB).data(); }).join();
@@ -178,7 +190,7 @@ TEST(CudaMemory, PinnedPiecesAreReusedFromEveryThread) {
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
 }
 
-TEST(CudaErrors, Classes) {
+TEST_F(CudaErrors, Classes) {
   EXPECT_EQ(Classify(cudaSuccess), CudaErrorClass::kOk);
   EXPECT_EQ(Classify(cudaErrorMemoryAllocation), CudaErrorClass::kOutOfMemory);
   for (cudaError_t error :
@@ -192,7 +204,7 @@ TEST(CudaErrors, Classes) {
   }
 }
 
-TEST(CudaErrors, AreReportedOnceWithTheirPlace) {
+TEST_F(CudaErrors, AreReportedOnceWithTheirPlace) {
   void* data = nullptr;
   const Status status = TILEWIRE_CUDA_STATUS(cudaHostAlloc(&data, 16, 0xffff));
   EXPECT_EQ(status.code(), Code::kInternal);
@@ -204,7 +216,7 @@ TEST(CudaErrors, AreReportedOnceWithTheirPlace) {
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "cleared";
 }
 
-TEST(CudaErrors, AWrongCopyFailsAloneAndAsynchronously) {
+TEST_F(CudaErrors, AWrongCopyFailsAloneAndAsynchronously) {
   const auto device = Open();
   const auto lane = testing::MakeLane(*device);
   Memory host = testing::Pinned(*device, 4096), there = testing::Device(*device, 4096);
@@ -253,7 +265,7 @@ TEST(CudaErrors, AWrongCopyFailsAloneAndAsynchronously) {
   std::_Exit(0);
 }
 
-TEST(CudaErrorsDeathTest, AnIllegalAddressFailsTheDeviceForGood) {
+TEST_F(CudaErrorsDeathTest, AnIllegalAddressFailsTheDeviceForGood) {
   // Re-executed: a forked child cannot use CUDA, and this process keeps its context.
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(BreakTheContext(), ::testing::ExitedWithCode(0), "cudaErrorIllegalAddress");
@@ -273,7 +285,7 @@ void BreakTheContextAndCleanUp() {
   }
 }
 
-TEST(CudaErrorsDeathTest, AFailedDeviceCanBeTakenDown) {
+TEST_F(CudaErrorsDeathTest, AFailedDeviceCanBeTakenDown) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {

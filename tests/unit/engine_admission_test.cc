@@ -173,6 +173,20 @@ TEST_F(AdmissionTest, BulkLeavesPlacesInFlightToSmallRequests) {
   EXPECT_TRUE(bulk[6].granted());
 }
 
+TEST_F(AdmissionTest, SmallRequestsLeavePlacesToBulkThatWaits) {
+  std::vector<Asked> small(9);
+  Asked bulk;
+  for (int i = 0; i < 8; ++i) Ask(small[i], Small(1));
+  EXPECT_TRUE(small[7].granted());  // all 8: no bulk waits
+  Ask(bulk, Bulk(1));
+  Ask(small[8], Small(1));
+  small[0].ticket.reset();
+  EXPECT_TRUE(bulk.granted());
+  EXPECT_FALSE(small[8].granted());
+  small[1].ticket.reset();
+  EXPECT_TRUE(small[8].granted());
+}
+
 TEST_F(AdmissionTest, RefusesWhatFindsTheQueueFull) {
   Asked running, waiting[4], refused, small;
   Ask(running, Bulk(700));
