@@ -51,7 +51,7 @@ bench() {
     "$bin/tilewire_bench" --device cuda small --calls 5000
 }
 
-idle() { "$bin/tilewire_bench" --device cuda idle --pauses 50; }
+idle() { "$bin/tilewire_bench" --device cuda idle --pauses 40; }
 
 summary=() failed=0
 for stage in "${stages[@]}"; do
