@@ -60,8 +60,8 @@ struct Completion {
 using OnComplete = std::function<void(const Completion&)>;
 
 /// One stream of a device. Submissions run in order, asynchronously. Each callback is called exactly once,
-/// never from within the submitting call, on a thread of the device that holds no lock; it must not block.
-/// Thread-safe. The destructor waits for everything submitted.
+/// never from within the submitting call, on a thread of the device or of Help that holds no lock; it must
+/// not block. Thread-safe. The destructor waits for everything submitted.
 class Lane {
  public:
   virtual ~Lane() = default;

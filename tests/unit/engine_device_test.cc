@@ -1,6 +1,11 @@
 // The CPU device and the decorated devices through the seam.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "server/base/limits.h"
 #include "server/engine/cpu_device.h"
 #include "server/engine/cuda_device.h"
@@ -108,6 +113,53 @@ TEST(CpuDevice, ManyLanesShareTheWorkers) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 6; ++i) threads.emplace_back([&] { CheckRmse(*device, {700, 801}, {}); });
   for (auto& thread : threads) thread.join();
+}
+
+TEST(CpuDevice, HelpersKeepTheOrderAndCallBackOneAtATime) {
+  constexpr int kSubmissions = 2000;
+  const auto device = OpenCpuDevice(2);
+  Memory memory = device->AllocateDevice(64).value();
+  std::vector<int> order;  // unguarded on purpose: callbacks must not overlap
+  Latch done(kSubmissions);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> helpers;
+  const auto lane = testing::MakeLane(*device);
+  for (int i = 0; i < 3; ++i)
+    helpers.emplace_back([&] {
+      while (!stop) lane->Help(std::chrono::microseconds(50));
+    });
+  const std::byte byte{7};
+  for (int i = 0; i < kSubmissions; ++i) {
+    lane->CopyIn(memory.data(), &byte, 1, [&, i](const Completion& completion) {
+      order.push_back(i);
+      done.Arrive(completion.status);
+    });
+  }
+  EXPECT_TRUE(done.Wait().ok());
+  stop = true;
+  for (auto& helper : helpers) helper.join();
+  ASSERT_EQ(order.size(), static_cast<size_t>(kSubmissions));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(CpuDevice, HelpDoesTheWorkOnTheCallersThread) {
+  const auto device = OpenCpuDevice(2);
+  Memory memory = device->AllocateDevice(64).value();
+  const auto lane = testing::MakeLane(*device);
+  const std::byte byte{7};
+  bool helped = false;
+  for (int i = 0; i < 1000 && !helped; ++i) {  // the lane's own thread may be quicker now and then
+    Latch done(1);
+    std::thread::id where;
+    lane->CopyIn(memory.data(), &byte, 1, [&](const Completion& completion) {
+      where = std::this_thread::get_id();
+      done.Arrive(completion.status);
+    });
+    lane->Help(std::chrono::microseconds(200));
+    EXPECT_TRUE(done.Wait().ok());
+    helped = where == std::this_thread::get_id();
+  }
+  EXPECT_TRUE(helped);
 }
 
 #ifndef TILEWIRE_HAVE_CUDA
