@@ -101,7 +101,7 @@ int64_t RowStride(const Layout& layout) {
 }  // namespace cuda
 
 cudaError_t CudaRange(const Plan& plan, const Range& range, const void* a, const void* b, double* tile_sums,
-                      cudaStream_t stream) {
+                      const gpu::Launcher& launcher) {
   if (range.items() == 0) return cudaSuccess;
   const cuda::Work work{.layout = plan.layout(),
                         .range = range,
@@ -112,29 +112,29 @@ cudaError_t CudaRange(const Plan& plan, const Range& range, const void* a, const
                         .row_stride = cuda::RowStride(plan.layout())};
   switch (plan.operand().dtype) {
     case DType::kI8:
-      return cuda::LaunchRange<DType::kI8>(work, stream);
+      return cuda::LaunchRange<DType::kI8>(work, launcher.stream());
     case DType::kU8:
-      return cuda::LaunchRange<DType::kU8>(work, stream);
+      return cuda::LaunchRange<DType::kU8>(work, launcher.stream());
     case DType::kI16:
-      return cuda::LaunchRange<DType::kI16>(work, stream);
+      return cuda::LaunchRange<DType::kI16>(work, launcher.stream());
     case DType::kU16:
-      return cuda::LaunchRange<DType::kU16>(work, stream);
+      return cuda::LaunchRange<DType::kU16>(work, launcher.stream());
     case DType::kI32:
-      return cuda::LaunchRange<DType::kI32>(work, stream);
+      return cuda::LaunchRange<DType::kI32>(work, launcher.stream());
     case DType::kU32:
-      return cuda::LaunchRange<DType::kU32>(work, stream);
+      return cuda::LaunchRange<DType::kU32>(work, launcher.stream());
     case DType::kI64:
-      return cuda::LaunchRange<DType::kI64>(work, stream);
+      return cuda::LaunchRange<DType::kI64>(work, launcher.stream());
     case DType::kU64:
-      return cuda::LaunchRange<DType::kU64>(work, stream);
+      return cuda::LaunchRange<DType::kU64>(work, launcher.stream());
     case DType::kF16:
-      return cuda::LaunchRange<DType::kF16>(work, stream);
+      return cuda::LaunchRange<DType::kF16>(work, launcher.stream());
     case DType::kBF16:
-      return cuda::LaunchRange<DType::kBF16>(work, stream);
+      return cuda::LaunchRange<DType::kBF16>(work, launcher.stream());
     case DType::kF32:
-      return cuda::LaunchRange<DType::kF32>(work, stream);
+      return cuda::LaunchRange<DType::kF32>(work, launcher.stream());
     case DType::kF64:
-      return cuda::LaunchRange<DType::kF64>(work, stream);
+      return cuda::LaunchRange<DType::kF64>(work, launcher.stream());
     case DType::kBool:
     case DType::kC64:
     case DType::kC128:
@@ -143,7 +143,7 @@ cudaError_t CudaRange(const Plan& plan, const Range& range, const void* a, const
   return cudaErrorInvalidValue;
 }
 
-cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, cudaStream_t stream) {
+cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, const gpu::Launcher& launcher) {
   const Layout& layout = plan.layout();
   cuda::FinishWork work{.tile_sums = tile_sums,
                         .result = result,
@@ -155,17 +155,17 @@ cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, cuda
                         .elements = static_cast<double>(layout.elements),
                         .output = plan.output()};
   if (work.count <= cuda::kFinishFew) {
-    return cuda::LaunchBlocks(cuda::CeilDiv(work.segments, cuda::kFinishThreads),
-                              [&](int64_t base, unsigned grid) {
-                                work.block_base = base;
-                                cuda::FinishFewKernel<<<grid, cuda::kFinishThreads, 0, stream>>>(work);
-                              });
+    return cuda::LaunchBlocks(
+        cuda::CeilDiv(work.segments, cuda::kFinishThreads), [&](int64_t base, unsigned grid) {
+          work.block_base = base;
+          cuda::FinishFewKernel<<<grid, cuda::kFinishThreads, 0, launcher.stream()>>>(work);
+        });
   }
   for (;;) {
     const int64_t chunks = cuda::CeilDiv(work.count, cuda::kFinishChunk);
     const cudaError_t error = cuda::LaunchBlocks(work.segments * chunks, [&](int64_t base, unsigned grid) {
       work.block_base = base;
-      cuda::FinishChunkKernel<<<grid, cuda::kFinishThreads, 0, stream>>>(work);
+      cuda::FinishChunkKernel<<<grid, cuda::kFinishThreads, 0, launcher.stream()>>>(work);
     });
     if (error != cudaSuccess || chunks == 1) return error;
     work.count = chunks;

@@ -1,18 +1,17 @@
 // RMSE on the GPU. The only RMSE header that knows CUDA types.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include "kernels/array/launch_cuda.h"
 #include "kernels/rmse/rmse.h"
 
 namespace tilewire::rmse {
 
-/// Enqueues the tile sums of `range` on `stream`: a, b and tile_sums are device pointers to the whole arrays.
+/// Launches the tile sums of `range`: a, b and tile_sums are device pointers to the whole arrays.
 /// Returns the launch's error. Same bits as HostRange.
 cudaError_t CudaRange(const Plan& plan, const Range& range, const void* a, const void* b, double* tile_sums,
-                      cudaStream_t stream);
+                      const gpu::Launcher& launcher);
 
-/// Enqueues the combination of all tile sums into `result` (segments doubles). Same bits as HostFinish.
-cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, cudaStream_t stream);
+/// Launches the combination of all tile sums into `result` (segments doubles). Same bits as HostFinish.
+cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, const gpu::Launcher& launcher);
 
 }  // namespace tilewire::rmse

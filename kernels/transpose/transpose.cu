@@ -86,17 +86,20 @@ cudaError_t Packed(const Box& box, const char* in, char* out, cudaStream_t strea
 
 }  // namespace
 
-cudaError_t CudaRange(const Plan& plan, const Range& range, const void* in, void* out, cudaStream_t stream) {
+cudaError_t CudaRange(const Plan& plan, const Range& range, const void* in, void* out,
+                      const gpu::Launcher& launcher) {
   const Box box = MakeBox(plan.layout(), range);
   const auto* from = static_cast<const char*>(in) + box.in_offset * box.element_bytes;
   auto* to = static_cast<char*>(out) + box.out_offset * box.element_bytes;
   if (box.rank == 0 || (box.rank == 1 && box.CopiesRows()))
     return cudaMemcpyAsync(to, from, static_cast<size_t>(box.elements() * box.element_bytes),
-                           cudaMemcpyDeviceToDevice, stream);
+                           cudaMemcpyDeviceToDevice, launcher.stream());
   const bool small = FitsIn32Bits(box);
   if (SuitsTiles(box))
-    return small ? Tiles<uint32_t>(box, from, to, stream) : Tiles<uint64_t>(box, from, to, stream);
-  return small ? Packed<uint32_t>(box, from, to, stream) : Packed<uint64_t>(box, from, to, stream);
+    return small ? Tiles<uint32_t>(box, from, to, launcher.stream())
+                 : Tiles<uint64_t>(box, from, to, launcher.stream());
+  return small ? Packed<uint32_t>(box, from, to, launcher.stream())
+               : Packed<uint64_t>(box, from, to, launcher.stream());
 }
 
 }  // namespace tilewire::transpose

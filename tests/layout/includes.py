@@ -19,7 +19,7 @@ THREADS = ("thread", "mutex", "shared_mutex", "condition_variable", "future", "s
 ARRAY = ("kernels/array/",)
 HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
 BASE = HOST_KERNELS + ("server/base/",)
-ENGINE = BASE + ("server/engine/",)
+ENGINE = BASE + ("kernels/ladder/", "server/engine/")  # the ladder for introspection
 RPC = ENGINE + ("server/rpc/", "proto/", "tilewire/v1/", "google/rpc/")
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
 # rule about foreign headers, which follows includes.
@@ -31,8 +31,8 @@ LAYERS = {
     "kernels/rmse/": (ARRAY + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
     "kernels/transpose/": (ARRAY + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
     "kernels/gaussian/": (ARRAY + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
-    # Programs for study and measurement: they may use threads.
-    "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
+    "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
+    # A program for measurement: it may use threads.
     "kernels/bench/": (HOST_KERNELS + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
     "proto/wire/": (ARRAY + ("proto/wire/",), GRPC + PROTOBUF + THREADS),
     "server/base/": (BASE, GRPC + PROTOBUF),
