@@ -51,6 +51,10 @@ target_include_directories(tilewire_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAK
 target_compile_options(tilewire_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers;-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Wno-deprecated-gpu-targets;-Xcompiler=-Wall,-ffp-contract=off>)
+# A fifth of the size of the default. CUDA 13 and the drivers it needs can read it.
+if(TILEWIRE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
 endif()
