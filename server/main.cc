@@ -49,7 +49,8 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
       .pinned_bytes = config.pinned_bytes > 0 ? config.pinned_bytes : DefaultPinnedBytes(UsableMemoryBytes()),
       .max_in_flight = config.max_in_flight,
       .queue_length = config.queue_length,
-      .queue_seconds = config.queue_seconds};
+      .queue_seconds = config.queue_seconds,
+      .max_streams = config.max_streams};
 }
 
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {

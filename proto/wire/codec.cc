@@ -7,9 +7,9 @@
 namespace tilewire::wire {
 namespace {
 
-// ExecuteRequest and ExecuteResponse. Field 3 is Result in responses and reserved for another member in
-// requests; a chunk beside it is wrong in both.
-constexpr uint32_t kExecuteOpen = 1, kExecuteChunk = 2, kExecuteResult = 3;
+// ExecuteRequest: open 1, chunk 2, join 3. ExecuteResponse: opened 1, chunk 2, result 3, joined 4. A chunk
+// beside any of the others is wrong in both; field 4 of a request is unknown and does no harm.
+constexpr uint32_t kExecuteChunk = 2, kExecuteLast = 4;
 constexpr uint32_t kChunkOperand = 1, kChunkOffset = 2, kChunkCrc32c = 3;
 /// `data` of Chunk and of Operand.
 constexpr uint32_t kData = 15;
@@ -107,7 +107,7 @@ Result<Envelope> SplitExecute(const Pieces& message) {
       TILEWIRE_RETURN_IF_ERROR(ReadChunk(&cursor, field.value, &envelope.chunk.emplace()));
       continue;
     }
-    if (field.number == kExecuteOpen || field.number == kExecuteResult) other_begin = field.begin;
+    if (field.number <= kExecuteLast) other_begin = field.begin;
     cursor.Skip(field.value);
   }
   if (envelope.chunk && other_begin) {

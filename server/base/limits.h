@@ -24,6 +24,8 @@ inline constexpr int64_t kSmallJobBytes = 256 * kKiB;
 inline constexpr int64_t kMinBlockBytes = 4 * kKiB, kMaxBlockBytes = 256 * kMiB;
 /// `--lanes` may be 1 to this.
 inline constexpr int kMaxLanes = 64;
+/// `--max-streams` may be 1 to this.
+inline constexpr int kMaxStreams = 64;
 /// Spans returned with trace, at most.
 inline constexpr int kMaxTraceSpans = 20'000;
 /// `x-request-id`, `traceparent`: visible ASCII, at most.

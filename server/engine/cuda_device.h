@@ -7,8 +7,8 @@
 
 namespace tilewire::engine {
 
-/// Opens CUDA device `ordinal`. Fails (UNAVAILABLE, with the reason in words) where there is no driver, no such device or it
-/// does not work; in builds without CUDA always.
+/// Opens CUDA device `ordinal`. Fails (UNAVAILABLE, with the reason in words) where there is no driver, no
+/// such device or it does not work; in builds without CUDA always.
 Result<std::unique_ptr<Device>> OpenCudaDevice(int ordinal);
 
 /// Number of CUDA devices that answer; 0 in builds without CUDA or without a driver.

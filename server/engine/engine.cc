@@ -13,17 +13,6 @@
 namespace tilewire::engine {
 namespace {
 
-// Staging blocks of one operand or of the result: one being filled, one being copied, one to spare.
-constexpr int64_t kBlocksPerArray = 3;
-constexpr int64_t kAlignment = 256;
-
-int64_t Aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-int64_t Rounded(int64_t bytes) {
-  return static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(bytes)));
-}
-
 /// 16 hexadecimal digits that nobody can guess. From the kernel: std::random_device may take 15 µs a number.
 std::string RandomHex() {
   uint64_t bits = 0;
@@ -41,12 +30,6 @@ EngineOptions WithDefaults(EngineOptions options, const Device& device) {
 
 Status Gone() {
   return Status(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down");
-}
-
-bool IsSmall(const Operation& operation) {
-  int64_t bytes = operation.result().bytes();
-  for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
-  return bytes <= kSmallJobBytes;
 }
 
 }  // namespace
@@ -114,97 +97,31 @@ JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
   return context;
 }
 
-// --- admission ------------------------------------------------------------------------------------
-
-int64_t Engine::StagingBlockBytes(int64_t array_bytes) const {
-  // An array of less than a block needs no whole one.
-  return Rounded(std::min(options_.block_bytes, std::max(array_bytes, int64_t{4096})));
-}
-
-int64_t Engine::StagingBlocks(int64_t array_bytes) const {
-  return std::min(kBlocksPerArray, (array_bytes + options_.block_bytes - 1) / options_.block_bytes);
-}
-
-Demand Engine::DemandOf(const Operation& operation) const {
-  Demand demand{.small = IsSmall(operation)};
-  const auto staging = [&](int64_t bytes) { return StagingBlocks(bytes) * StagingBlockBytes(bytes); };
-  int64_t packed = 0;
-  for (const ArraySpec& operand : operation.operands()) {
-    demand.device_bytes += Rounded(operand.bytes());
-    packed += Aligned(operand.bytes());
-    if (!facts().host_memory) demand.pinned_bytes += staging(operand.bytes());
-  }
-  demand.device_bytes += Rounded(operation.result().bytes());
-  if (operation.scratch_bytes() > 0) demand.device_bytes += Rounded(operation.scratch_bytes());
-  packed += Aligned(operation.result().bytes()) + Aligned(operation.scratch_bytes());
-  if (demand.small) demand.device_bytes = Rounded(packed);
-  if (!facts().host_memory) demand.pinned_bytes += staging(operation.result().bytes());
-  return demand;
-}
+// --- jobs -----------------------------------------------------------------------------------------
 
 Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& options,
                             OnOpened on_opened) {
-  const Demand demand = DemandOf(*operation);
+  JobOptions granted_options = options;
+  granted_options.streams = GrantStreams(*operation, options.streams);
+  const Demand demand = DemandOf(*operation, granted_options.streams);
   // std::function wants copyable state.
   auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
-  return admission_.Request(
-      demand, options.deadline,
-      [this, owned, options, asked = Clock::now(), on_opened = std::move(on_opened)](Result<Ticket> ticket) {
-        if (!ticket) return on_opened(Fail(std::move(ticket).error()));
-        const TimePoint granted = Clock::now();
-        auto job = Start(std::move(*owned), options, *std::move(ticket));
-        if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
-        on_opened(std::move(job));
-      });
-}
-
-Result<JobResources> Engine::Lease(const Operation& operation, Ticket ticket) {
-  JobResources resources;
-  resources.ticket = std::move(ticket);
-  std::vector<int64_t> sizes;
-  for (const ArraySpec& operand : operation.operands()) sizes.push_back(operand.bytes());
-  sizes.push_back(operation.result().bytes());
-  sizes.push_back(operation.scratch_bytes());
-  std::vector<std::byte*> addresses;
-  if (IsSmall(operation)) {  // one piece for all: one lease, and copies can be packed
-    int64_t packed = 0;
-    for (const int64_t size : sizes) packed += Aligned(size);
-    TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocateDevice(packed));
-    std::byte* next = memory.data();
-    for (const int64_t size : sizes) addresses.push_back(std::exchange(next, next + Aligned(size)));
-    resources.arrays.push_back(std::move(memory));
-  } else {
-    for (const int64_t size : sizes) {
-      addresses.push_back(nullptr);
-      if (size == 0) continue;
-      TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocateDevice(size));
-      addresses.back() = memory.data();
-      resources.arrays.push_back(std::move(memory));
-    }
-  }
-  resources.buffers.scratch = addresses.back();
-  resources.buffers.result = addresses[addresses.size() - 2];
-  resources.buffers.operands.assign(addresses.begin(), addresses.end() - 2);
-  if (facts().host_memory) return resources;
-
-  const auto stage = [&](int64_t bytes, std::vector<Memory>* blocks) -> Status {
-    for (int64_t i = 0; i < StagingBlocks(bytes); ++i) {
-      TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocatePinned(StagingBlockBytes(bytes)));
-      blocks->push_back(std::move(memory));
-    }
-    return {};
-  };
-  for (const ArraySpec& operand : operation.operands())
-    TILEWIRE_RETURN_IF_ERROR(stage(operand.bytes(), &resources.input_blocks));
-  TILEWIRE_RETURN_IF_ERROR(stage(operation.result().bytes(), &resources.output_blocks));
-  return resources;
+  return admission_.Request(demand, options.deadline,
+                            [this, owned, options = std::move(granted_options), asked = Clock::now(),
+                             on_opened = std::move(on_opened)](Result<Ticket> ticket) {
+                              if (!ticket) return on_opened(Fail(std::move(ticket).error()));
+                              const TimePoint granted = Clock::now();
+                              auto job = Start(std::move(*owned), options, *std::move(ticket));
+                              if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
+                              on_opened(std::move(job));
+                            });
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
                                            Ticket ticket) {
   if (failed_.load()) return Fail(Gone());
-  const bool small = IsSmall(*operation);
-  Result<JobResources> resources = Lease(*operation, std::move(ticket));
+  const bool small = IsSmallJob(*operation);
+  Result<JobResources> resources = Lease(*operation, options.streams, std::move(ticket));
   if (!resources) {
     if (device_->health().ok()) return Fail(std::move(resources).error());
     DeviceFailed();  // an idle server notices here first
@@ -238,6 +155,28 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
                                     }),
                           &timer_);
   return job;
+}
+
+Result<std::shared_ptr<Job>> Engine::Find(const std::string& job, const std::string& identity) {
+  if (!job.starts_with(instance_ + "-"))
+    return Fail(Status({.code = Code::kFailedPrecondition,
+                        .reason = "WRONG_INSTANCE",
+                        .message = "job " + job + " is not of this server; join at one of Opened.endpoints",
+                        .field = "join.job",
+                        .value = job,
+                        .allowed = instance_ + "-*"}));
+  std::shared_ptr<Job>
+      alive;  // outlives the lock: were it the last reference, the job's end would want it too
+  std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(job);
+  if (found != jobs_.end()) alive = found->second.lock();
+  if (alive && alive->identity() == identity) return alive;
+  return Fail(Status({.code = Code::kNotFound,
+                      .reason = "JOB",
+                      .message = "no job " + job + " of yours is running",
+                      .field = "join.job",
+                      .value = job,
+                      .allowed = "Opened.job of a job that still runs"}));
 }
 
 // --- life -----------------------------------------------------------------------------------------

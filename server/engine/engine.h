@@ -28,6 +28,7 @@ struct EngineOptions {
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10;
+  int max_streams = 16;  ///< of one job
 };
 
 /// Thread-safe. Outlives its jobs: destroy it only when every call has ended. The destructor waits for output
@@ -47,6 +48,9 @@ class Engine {
   OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
   /// The caller no longer wants it: if it still waits, `on_opened` gets `why`.
   void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }
+  /// The job of that id, for another stream of its owner. FAILED_PRECONDITION `WRONG_INSTANCE`: an id of
+  /// another server; NOT_FOUND `JOB`: none of this identity's jobs that still run.
+  Result<std::shared_ptr<Job>> Find(const std::string& job, const std::string& identity);
   /// Refuses everything that waits and every later Open with `why`; running jobs go on.
   void Close(const Status& why) { admission_.Close(why); }
 
@@ -64,13 +68,16 @@ class Engine {
  private:
   Engine(std::unique_ptr<Device> device, const EngineOptions& options);
   Status MakeLanes();
-  Demand DemandOf(const Operation& operation) const;
-  Result<JobResources> Lease(const Operation& operation, Ticket ticket);
+  static bool IsSmallJob(const Operation& operation);
+  Demand DemandOf(const Operation& operation, int streams) const;
+  int GrantStreams(const Operation& operation, int wanted) const;
+  Result<JobResources> Lease(const Operation& operation, int streams, Ticket ticket);
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
                                      Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
   int64_t StagingBlockBytes(int64_t array_bytes) const;
-  int64_t StagingBlocks(int64_t array_bytes) const;
+  int64_t StagingBlocks(int64_t array_bytes, int streams) const;
+  int64_t StagingBytes(const Operation& operation, int streams) const;
   void DeviceFailed();
 
   const std::unique_ptr<Device> device_;

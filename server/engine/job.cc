@@ -122,23 +122,6 @@ void Job::WhenBlockFree(std::function<void()> function) {
   function();
 }
 
-void Job::InputEnded() {
-  Deferred later;
-  {
-    std::lock_guard lock(mutex_);
-    uint64_t missing = 0;
-    for (const auto& blocks : claimed_) missing += std::count(blocks.begin(), blocks.end(), false);
-    if (missing > 0)
-      FailLocked(Status(Code::kInvalidArgument, "BYTES_MISSING",
-                        "the client half-closed, but " + std::to_string(missing) +
-                            " blocks never arrived; every byte of every operand must be sent"),
-                 &later);
-    input_ended_ = true;
-    DeliverLocked(&later);
-  }
-  RunAll(&later);
-}
-
 void Job::Help() {
   // Longer than a small request's work on either device, shorter than anybody else on this thread would mind.
   constexpr std::chrono::microseconds kBudget{200};
@@ -234,30 +217,6 @@ void Job::FinishLocked(Deferred* later) {
 
 // --- life -----------------------------------------------------------------------------------------
 
-void Job::FailLocked(const Status& status, Deferred* later) {
-  if (!status_.ok() || EverythingSentLocked()) return;
-  status_ = status;
-  for (auto& waiter : block_waiters_) later->push_back(std::move(waiter));
-  block_waiters_.clear();
-  if (on_output_)
-    later->push_back(
-        [on_output = std::exchange(on_output_, nullptr), status] { on_output(tilewire::Fail(status)); });
-}
-
-void Job::Fail(const Status& status) {
-  Deferred later;
-  {
-    std::lock_guard lock(mutex_);
-    FailLocked(status, &later);
-  }
-  RunAll(&later);
-}
-
-Status Job::status() const {
-  std::lock_guard lock(mutex_);
-  return status_;
-}
-
 bool Job::launched() const {
   std::lock_guard lock(mutex_);
   return launched_;
@@ -268,7 +227,7 @@ void Job::AddSpan(const Span& span) {
   spans_.Add(span);
 }
 
-Timing Job::timing(uint32_t streams) const {
+Timing Job::timing() const {
   Timing timing;
   std::lock_guard lock(mutex_);
   spans_.Fill(Clock::now(), &timing);
@@ -277,7 +236,7 @@ Timing Job::timing(uint32_t streams) const {
   timing.blocks = blocks_arrived_;
   timing.ranges = operation_->range_count() - ranges_left_;
   timing.lanes = static_cast<uint32_t>(__builtin_popcountll(lanes_used_));
-  timing.streams = streams;
+  timing.streams = static_cast<uint32_t>(streams_.size());
   timing.device = context_->device_id;
   return timing;
 }

@@ -40,6 +40,7 @@ using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
 /// How a job is to be run.
 struct JobOptions {
   std::string identity = "anonymous";  ///< who owns it
+  int streams = 1;                     ///< streams that the caller would like to spread it over
   bool trace = false;                  ///< keep every span
   TimePoint arrived = Clock::now();    ///< origin of its spans
   TimePoint deadline = TimePoint::max();
@@ -52,6 +53,7 @@ struct JobResources {
   std::vector<Memory> arrays;
   Buffers buffers;
   std::vector<Memory> input_blocks, output_blocks;
+  int streams = 1;  ///< that may carry the job without waiting for each other's blocks
 };
 
 /// What all jobs of an engine share. Outlives every job.
@@ -104,31 +106,57 @@ class Job : public std::enable_shared_from_this<Job> {
   void ReturnBlock(Block block);
   /// Calls `function` once TakeBlock may succeed or the job has failed; maybe at once.
   void WhenBlockFree(std::function<void()> function);
-  /// No more bytes will come. Fails the job with INVALID_ARGUMENT `BYTES_MISSING` when some are missing.
-  void InputEnded();
+  /// The stream half-closed. Once all have, fails the job with INVALID_ARGUMENT `BYTES_MISSING` when bytes
+  /// are missing.
+  void InputEnded(int stream = 0);
   /// The caller has nothing better to do than to wait for the result: runs a small job's work on its thread,
   /// for a moment at most. Without effect on other jobs.
   void Help();
 
+  // --- streams ---------------------------------------------------------------------------------
+  // A job is carried by stream 0, which opened it, and by those that joined. Any stream may bring any block
+  // and take any run of output; each run goes to one of them.
+  /// How many streams may carry the job, the first included.
+  int max_streams() const { return resources_.streams; }
+  /// Another stream carries the job from now on: its number. FAILED_PRECONDITION `JOIN_LATE` once the first
+  /// stream half-closed, RESOURCE_EXHAUSTED `LIMIT` beyond max_streams(), or why the job failed.
+  Result<int> Join();
+  /// A joined stream ended well, its output taken.
+  void StreamDone(int stream);
+  /// A stream ended in any other way: fails the job, for the others with UNAVAILABLE `STREAM_LOST`.
+  void StreamLost(int stream, const Status& why);
+
   // --- output ----------------------------------------------------------------------------------
-  /// Asks for the next run of result bytes, ascending; one request at a time.
-  void NextOutput(OnOutput on_output);
+  /// Asks for the next run of result bytes, ascending; one request a stream at a time. Nothing is left for a
+  /// joined stream once every run was handed out, for the first one when the joined ones are done too.
+  void NextOutput(OnOutput on_output) { NextOutput(0, true, std::move(on_output)); }
+  /// With `take` false the stream takes no output: it is told that nothing is left when it has half-closed.
+  void NextOutput(int stream, bool take, OnOutput on_output);
 
   // --- life --------------------------------------------------------------------------------------
   /// Ends the job: nothing more is launched, waiters are told. The first reason stays. No-op after the last
   /// output.
   void Fail(const Status& status);
-  /// Why it failed, or OK.
-  Status status() const;
+  /// Why it failed, or OK; as `stream` is to be told.
+  Status status(int stream = 0) const;
   /// Whether work was given to the device.
   bool launched() const;
   /// Records a span that the caller observed (queue, receive, stage, send).
   void AddSpan(const Span& span);
-  /// Stage times so far and counts; `streams` as the caller knows it.
-  Timing timing(uint32_t streams) const;
+  /// Stage times so far and counts.
+  Timing timing() const;
 
  private:
   using Deferred = std::vector<std::function<void()>>;
+  struct Stream {
+    bool half_closed = false;
+    bool done = false;
+  };
+  struct OutputWaiter {
+    int stream;
+    bool take;
+    OnOutput on_output;
+  };
 
   int64_t operand_bytes() const { return operation_->operands()[0].bytes(); }
   int64_t BlockLength(int64_t total, int64_t index) const {
@@ -146,12 +174,19 @@ class Job : public std::enable_shared_from_this<Job> {
   void StartCopyOutLocked(int64_t index, int buffer);
   void ReturnOutput(int buffer);
   void DeliverLocked(Deferred* later);
+  bool EndLocked(const OutputWaiter& waiter) const;
+  std::optional<OutputPiece> NextPieceLocked();
   void FailLocked(const Status& status, Deferred* later);
+  const Status& StatusLocked(int stream) const { return stream == lost_stream_ ? lost_status_ : status_; }
   /// Records the span; on failure fails the job. True when the job goes on.
   bool CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion, Deferred* later);
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
-  bool EverythingSentLocked() const { return input_ended_ && next_offset_ == operation_->result().bytes(); }
+  bool EverythingTakenLocked() const { return input_ended_ && next_offset_ == operation_->result().bytes(); }
+  bool JoinedDoneLocked() const {
+    return std::all_of(streams_.begin() + 1, streams_.end(),
+                       [](const Stream& stream) { return stream.done; });
+  }
 
   const std::string id_, identity_;
   const std::unique_ptr<Operation> operation_;
@@ -168,6 +203,9 @@ class Job : public std::enable_shared_from_this<Job> {
   mutable std::mutex mutex_;
   SpanLog spans_;
   Status status_;
+  int lost_stream_ = -1;  ///< the stream whose end failed the job,
+  Status lost_status_;    ///< and what it is told instead of status_
+  std::vector<Stream> streams_{1};
   uint32_t next_lane_ = 0;
   uint64_t lanes_used_ = 0;  ///< bit set
   // Input.
@@ -188,8 +226,8 @@ class Job : public std::enable_shared_from_this<Job> {
   int64_t next_copy_ = 0;         ///< output block to copy out next
   int64_t next_offset_ = 0;       ///< result byte to deliver next
   std::vector<int> free_outputs_;
-  std::map<int64_t, int> copied_;  ///< output block index → buffer, waiting for its turn
-  OnOutput on_output_;
+  std::map<int64_t, int> copied_;             ///< output block index → buffer, waiting for its turn
+  std::vector<OutputWaiter> output_waiters_;  ///< at most one a stream, in the order they asked
 };
 
 }  // namespace tilewire::engine

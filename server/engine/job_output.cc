@@ -11,15 +11,16 @@ void Job::ResultReadyLocked(int64_t bytes, Deferred* later) {
   PumpOutputLocked(later);
 }
 
-void Job::NextOutput(OnOutput on_output) {
+void Job::NextOutput(int stream, bool take, OnOutput on_output) {
   Deferred later;
   {
     std::lock_guard lock(mutex_);
     if (!status_.ok()) {
-      later.push_back(
-          [on_output = std::move(on_output), status = status_] { on_output(tilewire::Fail(status)); });
+      later.push_back([on_output = std::move(on_output), told = StatusLocked(stream)] {
+        on_output(tilewire::Fail(told));
+      });
     } else {
-      on_output_ = std::move(on_output);
+      output_waiters_.push_back({stream, take, std::move(on_output)});
       PumpOutputLocked(&later);
     }
   }
@@ -60,13 +61,31 @@ void Job::StartCopyOutLocked(int64_t index, int buffer) {
       });
 }
 
+/// Whether nothing is left for a stream that waits.
+bool Job::EndLocked(const OutputWaiter& waiter) const {
+  if (!waiter.take) return streams_[waiter.stream].half_closed;
+  return EverythingTakenLocked() && (waiter.stream > 0 || JoinedDoneLocked());
+}
+
 void Job::DeliverLocked(Deferred* later) {
-  if (!on_output_) return;
-  if (EverythingSentLocked()) {
-    later->push_back([on_output = std::exchange(on_output_, nullptr)] { on_output(std::optional<OutputPiece>()); });
-    return;
+  for (auto waiter = output_waiters_.begin(); waiter != output_waiters_.end();) {
+    std::optional<OutputPiece> piece;
+    if (!EndLocked(*waiter)) {
+      if (waiter->take) piece = NextPieceLocked();
+      if (!piece) {
+        ++waiter;
+        continue;
+      }
+    }
+    later->push_back(
+        [on_output = std::move(waiter->on_output), piece = std::move(piece)] { on_output(piece); });
+    waiter = output_waiters_.erase(waiter);
   }
-  if (next_offset_ >= ready_bytes_) return;
+}
+
+/// The next run of result bytes, if it is on the host.
+std::optional<OutputPiece> Job::NextPieceLocked() {
+  if (next_offset_ >= ready_bytes_) return std::nullopt;
   OutputPiece piece{.offset = next_offset_};
   if (context_->host_memory) {
     // Straight from the result, cut at block ends so that sending starts before everything is ready.
@@ -77,7 +96,7 @@ void Job::DeliverLocked(Deferred* later) {
   } else {
     const int64_t index = next_offset_ / block_bytes();
     const auto copied = copied_.find(index);
-    if (copied == copied_.end()) return;
+    if (copied == copied_.end()) return std::nullopt;
     const int buffer = copied->second;
     copied_.erase(copied);
     piece.bytes = BlockLength(operation_->result().bytes(), index);
@@ -87,8 +106,7 @@ void Job::DeliverLocked(Deferred* later) {
   }
   next_offset_ += static_cast<int64_t>(piece.bytes);
   context_->count(0, 0, static_cast<int64_t>(piece.bytes), 0);
-  later->push_back(
-      [on_output = std::exchange(on_output_, nullptr), piece = std::move(piece)] { on_output(piece); });
+  return piece;
 }
 
 void Job::ReturnOutput(int buffer) {

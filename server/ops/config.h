@@ -16,6 +16,7 @@ struct Config {
   std::vector<std::string> advertise;                  ///< where Joins go; empty: the listeners
   std::string device = "auto";                         ///< auto, cpu, cuda, cuda:N
   int lanes = 4;
+  int max_streams = 16;
   int64_t block_bytes = 4 * kMiB;
   bool overlap = true;
   int64_t pinned_bytes = 0;  ///< 0: 1 GiB or an eighth of usable memory (server/base/memory.h)

@@ -169,6 +169,8 @@ void AddEngineFlags(std::vector<Flag>* flags) {
                          "1GiB or 1/8 of memory", "Bytes of pinned host memory, at least four blocks"));
   flags->push_back(Bytes("device-bytes", &Config::device_bytes, kMiB, kMaxMemoryBytes, "80% of free",
                          "Bytes of device memory for arrays; taken as needed"));
+  flags->push_back(Whole("max-streams", &Config::max_streams, 1, kMaxStreams,
+                         "Streams, best on a connection each, that may carry one job"));
   flags->push_back(Whole("max-in-flight", &Config::max_in_flight, 1, 65536, "Jobs that run at once"));
   flags->push_back(
       Whole("queue-length", &Config::queue_length, 0, 1'000'000, "Jobs that may wait for admission"));

@@ -81,12 +81,15 @@ TimePoint Call::SteadyDeadline() const {
 }
 
 Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                         bool trace) {
+                                                         bool trace, int streams) {
   record_.operation = operation->name();
   if (shared_->draining.load())
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
-  engine::JobOptions options{
-      .identity = record_.identity, .trace = trace, .arrived = arrived_, .deadline = SteadyDeadline()};
+  engine::JobOptions options{.identity = record_.identity,
+                             .streams = streams,
+                             .trace = trace,
+                             .arrived = arrived_,
+                             .deadline = SteadyDeadline()};
   auto job = co_await OnQueue<Result<std::shared_ptr<engine::Job>>>(queue_, [&](auto resume) {
     const auto id = engine().Open(std::move(operation), options, std::move(resume));
     std::unique_lock lock(mutex_);
@@ -103,6 +106,19 @@ Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine:
   record_.job = (*job)->id();
   if (!aborted.ok()) (*job)->Fail(aborted);
   co_return job;
+}
+
+Result<std::shared_ptr<engine::Job>> Call::JoinJob(const std::string& id) {
+  record_.job = id;
+  TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<engine::Job> job, engine().Find(id, record_.identity));
+  record_.operation = job->operation().name();
+  TILEWIRE_ASSIGN_OR_RETURN(stream_number_, job->Join());
+  std::unique_lock lock(mutex_);
+  job_ = job;
+  const Status aborted = aborted_;
+  lock.unlock();
+  if (!aborted.ok()) job->StreamLost(stream_number_, aborted);
+  return job;
 }
 
 namespace {
@@ -133,7 +149,9 @@ void Call::Abort(const Status& status, bool cut) {
     waiting = std::exchange(waiting_, 0);
   }
   if (waiting) engine().CancelOpen(waiting, why);
-  if (job) job->Fail(why);
+  // The earliest deadline ends the job for all its streams.
+  if (job && why.reason() == "DEADLINE") job->Fail(why);
+  if (job) job->StreamLost(stream_number_, why);
   // A server may end a call at any time only through the C API; the client sees this very code and message.
   if (cut)
     grpc_call_cancel_with_status(context_.c_call(), static_cast<grpc_status_code>(why.code()),
@@ -145,15 +163,15 @@ Status Call::FinalStatus(const Status& status) {
   return aborted_.ok() ? status : aborted_;
 }
 
-void Call::Ended(const Status& status, uint32_t streams) {
+void Call::Ended(const Status& status) {
   std::shared_ptr<engine::Job> job;
   {
     std::lock_guard lock(mutex_);
     job = job_;
   }
   record_.status = status;
-  if (job) {
-    record_.timing = job->timing(streams);
+  if (job && stream_number_ == 0) {  // a joined stream tells only that it was there
+    record_.timing = job->timing();
     record_.timing.spans.clear();
   }
   record_.timing.wall_us = std::chrono::duration<double, std::micro>(Clock::now() - arrived_).count();
@@ -188,7 +206,7 @@ Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t
     if (!place) {
       co_await OnQueue<bool>(call.queue(),
                              [&](auto resume) { job.WhenBlockFree([resume] { resume(true); }); });
-      if (Status status = job.status(); !status.ok()) co_return status;
+      if (Status status = job.status(call.stream_number()); !status.ok()) co_return status;
       continue;
     }
     const TimePoint begin = Clock::now();

@@ -61,14 +61,18 @@ class Call : public std::enable_shared_from_this<Call> {
   void Started();
 
   /// Plans are made; admits the job. UNAVAILABLE `DRAINING` while draining.
-  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                     bool trace);
+  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation, bool trace,
+                                                     int streams = 1);
+  /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
+  Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
+  /// Which of the job's streams this call is.
+  int stream_number() const { return stream_number_; }
   /// Ends the call from outside its coroutines: fails the job; `cut` also ends what waits for the client.
   void Abort(const Status& status, bool cut);
   /// The status to report: what aborted the call, if anything did, else `status`.
   Status FinalStatus(const Status& status);
   /// Remembers how the call ended, and what to tell about the time it took.
-  void Ended(const Status& status, uint32_t streams);
+  void Ended(const Status& status);
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
   void DropJob();
   bool cancelled() const { return cancelled_.load(); }
@@ -94,6 +98,7 @@ class Call : public std::enable_shared_from_this<Call> {
   IdleWatch idle_watch_;
   TimePoint arrived_;
   CallRecord record_;
+  int stream_number_ = 0;
   bool started_ = false;
   bool own_ = false;  ///< the server's own probe
   std::atomic<bool> cancelled_{false};

@@ -44,23 +44,29 @@ Task<bool> Write(ExecuteCall& call, const v1::ExecuteResponse& response) {
 /// What is kept of an Open while the call runs; the message itself is gone before the call waits for
 /// anything.
 struct Opening {
-  std::unique_ptr<engine::Operation> operation;
+  std::unique_ptr<engine::Operation> operation;  ///< null: a Join
+  std::string job;                               ///< to join
   size_t chunk_bytes = 0;
+  int streams = 1;
   bool trace = false;
 };
 
-Result<Opening> ParseOpen(const Received& message) {
+Result<Opening> ParseOpening(const Received& message) {
   TILEWIRE_ASSIGN_OR_RETURN(const auto envelope, wire::SplitExecute(message.pieces()));
-  if (envelope.chunk) return Fail(BadOrder("a chunk arrived before open; the first message must be open"));
+  if (envelope.chunk)
+    return Fail(BadOrder("a chunk arrived before open; the first message must be open or join"));
   if (envelope.other->size() > static_cast<size_t>(kMaxHeaderBytes))
     return OverLimit("open", std::to_string(envelope.other->size()) + " bytes",
                      std::to_string(kMaxHeaderBytes));
   v1::ExecuteRequest request;
-  if (!request.ParseFromString(*envelope.other) || !request.has_open())
-    return Fail(BadOrder("the first message is no open"));
+  if (!request.ParseFromString(*envelope.other)) return Fail(BadOrder("the first message is unreadable"));
+  if (request.has_join())
+    return Opening{.job = request.join().job(), .chunk_bytes = kDefaultOutputChunkBytes};
+  if (!request.has_open()) return Fail(BadOrder("the first message is neither open nor join"));
   const v1::Open& open = request.open();
   Opening opening{.trace = open.options().trace()};
   TILEWIRE_ASSIGN_OR_RETURN(opening.chunk_bytes, OutputChunkBytes(open.options()));
+  opening.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
   TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open));
   return opening;
 }
@@ -70,7 +76,7 @@ Task<Status> TakeChunk(ExecuteCall& call, const Received& message) {
   const auto envelope = wire::SplitExecute(message.pieces());
   if (!envelope) co_return envelope.error();
   if (!envelope->chunk)
-    co_return BadOrder("a second open, or an unknown message; after open only chunks follow");
+    co_return BadOrder("a second open or join, or an unknown message; after the first only chunks follow");
   const wire::ChunkView& chunk = *envelope->chunk;
   if (chunk.crc32c) {
     const uint32_t actual = wire::Crc32c(chunk.data);
@@ -109,9 +115,9 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
     status = Bug(nullptr);
   }
   if (status.ok()) {
-    call->job->InputEnded();
+    call->job->InputEnded(call->stream_number());
   } else {
-    call->job->Fail(status);
+    call->job->StreamLost(call->stream_number(), status);
   }
   call->intake.reset();  // unfinished blocks go back at once
 }
@@ -130,25 +136,33 @@ Task<bool> SendPiece(ExecuteCall& call, const engine::OutputPiece& piece, size_t
   co_return true;
 }
 
-Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes) {
-  const engine::Operation& operation = call.job->operation();
-  const bool in_result = operation.result().bytes() <= kInlineResultBytes;
-  v1::ExecuteResponse response;
-  v1::ArrayResult* array = response.mutable_result()->add_results();
+/// Sends the runs of output that fall to this stream. A result that goes into the Result message is gathered
+/// in `inlined` by the first stream; the others then send none.
+Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes, std::string* inlined) {
+  const int stream = call.stream_number();
+  const bool in_result = call.job->operation().result().bytes() <= kInlineResultBytes;
+  const bool take = stream == 0 || !in_result;
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
-        [&](auto resume) { call.job->NextOutput(std::move(resume)); });
+        [&](auto resume) { call.job->NextOutput(stream, take, std::move(resume)); });
     if (!piece) co_return piece.error();
-    if (!*piece) break;
+    if (!*piece) co_return Status();
     if (in_result) {
-      array->mutable_data()->append(reinterpret_cast<const char*>((*piece)->data), (*piece)->bytes);
+      inlined->append(reinterpret_cast<const char*>((*piece)->data), (*piece)->bytes);
     } else if (!co_await SendPiece(call, **piece, chunk_bytes)) {
       co_return Disconnected();
     }
   }
+}
+
+Task<Status> SendResult(ExecuteCall& call, std::string inlined) {
+  const engine::Operation& operation = call.job->operation();
+  v1::ExecuteResponse response;
+  v1::ArrayResult* array = response.mutable_result()->add_results();
   ToProto(operation.result(), array->mutable_spec());
+  array->set_data(std::move(inlined));
   response.mutable_result()->set_numeric_version(std::string(operation.numeric_version()));
-  ToProto(call.job->timing(1), response.mutable_result()->mutable_timing());
+  ToProto(call.job->timing(), response.mutable_result()->mutable_timing());
   if (!co_await Write(call, response)) co_return Disconnected();
   co_return Status();
 }
@@ -157,30 +171,47 @@ Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes) {
 Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
   if (!co_await Read(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
-  co_return ParseOpen(message);
+  co_return ParseOpening(message);
+}
+
+void FillOpened(const ExecuteCall& call, v1::Opened* opened) {
+  opened->set_job(call.job->id());
+  opened->set_block_bytes(call.job->block_bytes());
+  opened->set_max_message_bytes(kMaxMessageBytes);
+  opened->set_max_streams(call.job->max_streams());
+  opened->set_instance(call.engine().instance());
+  for (const auto& endpoint : call.shared().endpoints) opened->add_endpoints(endpoint);
 }
 
 Task<Status> ServeExecute(ExecuteCall& call) {
   auto opening = co_await ReadOpen(call);
   if (!opening) co_return opening.error();
-  auto job = co_await call.OpenJob(std::move(opening->operation), opening->trace);
-  if (!job) co_return job.error();
-  call.job = *job;
+  const bool joins = opening->operation == nullptr;
+  if (joins) {
+    auto job = call.JoinJob(opening->job);
+    if (!job) co_return job.error();
+    call.job = *job;
+  } else {
+    auto job = co_await call.OpenJob(std::move(opening->operation), opening->trace, opening->streams);
+    if (!job) co_return job.error();
+    call.job = *job;
+  }
   call.idle_watch().opened = true;
-  call.intake = std::make_unique<engine::Intake>(*job);
+  call.intake = std::make_unique<engine::Intake>(call.job);
 
   v1::ExecuteResponse response;
-  v1::Opened* opened = response.mutable_opened();
-  opened->set_job(call.job->id());
-  opened->set_block_bytes(call.job->block_bytes());
-  opened->set_max_message_bytes(kMaxMessageBytes);
-  opened->set_max_streams(1);
-  opened->set_instance(call.engine().instance());
-  for (const auto& endpoint : call.shared().endpoints) opened->add_endpoints(endpoint);
+  if (joins) {
+    response.mutable_joined()->set_stream(call.stream_number());
+  } else {
+    FillOpened(call, response.mutable_opened());
+  }
   if (!co_await Write(call, response)) co_return Disconnected();
 
   ReadChunks(std::static_pointer_cast<ExecuteCall>(call.shared_from_this()));
-  co_return co_await SendOutput(call, opening->chunk_bytes);
+  std::string inlined;
+  const Status sent = co_await SendOutput(call, opening->chunk_bytes, &inlined);
+  if (!sent.ok() || joins) co_return sent;
+  co_return co_await SendResult(call, std::move(inlined));
 }
 
 }  // namespace
@@ -196,11 +227,17 @@ Detached RunExecute(std::shared_ptr<ExecuteCall> call) {
     status = Bug(nullptr);
   }
   status = call->FinalStatus(status);
-  if (call->job && !status.ok()) call->job->Fail(status);
-  call->Ended(status, 1);
+  if (call->job && !status.ok()) call->job->StreamLost(call->stream_number(), status);
+  call->Ended(status);
   call->idle_watch().writing = true;  // the status waits behind output that the client has not read yet
-  co_await Operation([&](void* tag) { call->stream.Finish(ToGrpc(status), tag); });
+  const bool told = co_await Operation([&](void* tag) { call->stream.Finish(ToGrpc(status), tag); });
   call->idle_watch().Stop();
+  if (!call->job || call->stream_number() == 0 || !status.ok()) co_return;
+  if (told) {
+    call->job->StreamDone(call->stream_number());
+  } else {
+    call->job->StreamLost(call->stream_number(), Disconnected());
+  }
 }
 
 }  // namespace tilewire::rpc

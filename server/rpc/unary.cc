@@ -106,7 +106,7 @@ grpc::ByteBuffer BuildReply(const engine::Job& job, const std::vector<engine::Ou
   for (const auto& piece : pieces) message.AddCopy(piece.data, piece.bytes);
   v1::RmseResponse tail;
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
-  ToProto(job.timing(1), tail.mutable_timing());
+  ToProto(job.timing(), tail.mutable_timing());
   message.AddCopy(tail.SerializeAsString());
   return message.Build();
 }
@@ -197,7 +197,7 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   }
   call->request.Clear();
   status = call->FinalStatus(status);
-  call->Ended(status, 1);
+  call->Ended(status);
   call->DropJob();
   call->StartIdleWatch();
   call->idle_watch().writing = true;

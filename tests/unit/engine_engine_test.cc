@@ -96,7 +96,7 @@ TEST(Engine, DeviceFailureReachesEveryJobAndTheHandlerOnce) {
   const auto launched = open(), hit = open(), idle = open();
   Intake intake(launched);  // one block is copied, no more
   ASSERT_TRUE(testing::Send(*launched, intake, {0, 0, 4096}, problem.operands[0]).ok());
-  ASSERT_TRUE(testing::Becomes([&] { return launched->timing(1).of(Stage::kH2D) >= 0; }));
+  ASSERT_TRUE(testing::Becomes([&] { return launched->timing().of(Stage::kH2D) >= 0; }));
   std::promise<Status> queued;
   engine->Open(problem.make(), {}, [&](auto job) { queued.set_value(job ? Status() : job.error()); });
   ASSERT_EQ(engine->stats().jobs_queued, 1U);

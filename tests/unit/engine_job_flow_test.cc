@@ -129,7 +129,7 @@ TEST(JobFlow, OutputThatNobodyReadsStopsNoInput) {
   Intake intake(job);
   SendBlocks(*job, intake, problem, 0, 0, 72);
   job->InputEnded();
-  EXPECT_TRUE(testing::Becomes([&] { return job->timing(1).ranges == 24; }));
+  EXPECT_TRUE(testing::Becomes([&] { return job->timing().ranges == 24; }));
   EXPECT_EQ(setup.faults->count(Submitted::kCopyOut), 3);  // as many as there are output blocks
   EXPECT_EQ(testing::Collect(*job).value(), problem.expected);
   EXPECT_EQ(setup.faults->count(Submitted::kCopyOut), 72);
@@ -194,7 +194,7 @@ TEST(JobFlow, TimingTellsWhatHappened) {
         *testing::Open(*engine, problem.make(), {.trace = true, .arrived = Clock::now() - milliseconds(3)});
     const testing::Feeders feeders(job, problem, {testing::Ascending(problem, 50'000)});
     EXPECT_EQ(testing::Collect(*job).value(), problem.expected);
-    const Timing timing = job->timing(1);
+    const Timing timing = job->timing();
     EXPECT_EQ(timing.bytes_in, 72U * kBlock);
     EXPECT_EQ(timing.bytes_out, 72U * kBlock);
     EXPECT_EQ(timing.blocks, 72U);
