@@ -2,6 +2,7 @@
 #include "kernels/gaussian/constants.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,7 @@ struct Pair {
   double high, low;
 };
 
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr double kSqrtHalfLog2E = 0x1.b2da4e9808a53p-1;
 constexpr Pair kSqrtHalf = {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55};
 constexpr Pair kInverseSqrtTwoPi = {0x1.9884533d43651p-2, -0x1.cbc0d30ebfd15p-56};
@@ -41,6 +43,17 @@ Pair Divide(Pair a, double b) {
   return {high, (rest + a.low) / b};
 }
 
+/// The root of a square, 0 where that is negative, to 20 bits.
+double Bound(double square) {
+  const auto bits = std::bit_cast<uint64_t>(std::sqrt(std::max(square, 0.0)));
+  return std::bit_cast<double>(bits & ~uint64_t{0xffffffff});
+}
+
+Either MakeEither(double even, double odd) {
+  const auto bits = std::bit_cast<int64_t>(even);
+  return {bits, bits ^ std::bit_cast<int64_t>(odd)};
+}
+
 }  // namespace
 
 F32Constants MakeF32Constants(double mean, double stddev) {
@@ -52,9 +65,14 @@ F32Constants MakeF32Constants(double mean, double stddev) {
   // A mean that overflows here is far from every f32: any other number as large serves as well.
   constants.shift = std::clamp(-std::ldexp(mean, shift), -kMax, kMax);
   constants.inverse = std::ldexp(kSqrtHalfLog2E / parts.mantissa, -parts.exponent - shift);
+  // Results lie below 2^exponent and, at `u`, above 2^(exponent - u² - 4). f32 ends at 2^-150 and 2^128, so
+  // that clamping changes nothing but keeps every exponent in a double's range.
+  const int exponent = std::max(-parts.exponent, -400);
+  constants.lowest = Bound(exponent - 200);
+  constants.highest = Bound(exponent + 160);
+  constants.rounder = 0x1.8p52 + exponent;
   const double factor = kInverseSqrtTwoPi.high / parts.mantissa;
   for (int i = 0; i <= kF32Degree; ++i) constants.coefficient[i] = kExp2[i] * factor;
-  constants.exponent = -parts.exponent;
   return constants;
 }
 
@@ -71,14 +89,14 @@ F64Constants MakeF64Constants(double mean, double stddev) {
   const int exponent = -parts.exponent - before - after;
   constants.inverse_high = std::ldexp(inverse.high, exponent);
   constants.inverse_low = std::ldexp(inverse.low, exponent);
-  const Pair numerators[2] = {kInverseSqrtTwoPi, kInverseSqrtPi};
-  for (int i = 0; i < 2; ++i) {
-    const Pair factor = Divide(numerators[i], parts.mantissa);
-    constants.factor[i] = factor.high;
-    constants.defect[i] = -(factor.low / factor.high);
-  }
-  constants.exponent = -parts.exponent;
   constants.plain = before == 0 && after == 0;
+  // Results lie below 2^(-e - u²/ln(2)), and f64 ends at 2^-1075.
+  constants.highest = Bound((1080 - parts.exponent) * kLn2);
+  constants.rounder = 0x1.8p52 + 2 * ((constants.plain ? kF64Raise : 0) - parts.exponent);
+  const Pair even = Divide(kInverseSqrtTwoPi, parts.mantissa);
+  const Pair odd = Divide(kInverseSqrtPi, parts.mantissa);
+  constants.factor = MakeEither(even.high, odd.high);
+  constants.defect = MakeEither(-(even.low / even.high), -(odd.low / odd.high));
   return constants;
 }
 

@@ -65,65 +65,76 @@ TILEWIRE_GAUSSIAN_FUNCTION bool IsBelow(double value, double bound) {
 #endif
 }
 
-/// kRounder + v has the integer nearest to v, ties to even, in its low bits, for |v| < 2^31 and more.
-#define TILEWIRE_GAUSSIAN_ROUNDER 0x1.8p52
-
-/// The integer in rounder + v, and the exponent field of a double plus an integer: 32 bits suffice where
-/// 64-bit integers are slow; elsewhere one width for everything vectorises better.
+/// |value|, but not below `lowest` and not beyond `highest`, which NaN becomes. The low 32 bits of both are
+/// zero. The GPU keeps those of the value: results are the same on and beyond a bound.
+TILEWIRE_GAUSSIAN_FUNCTION double ClampedMagnitude(double value, double lowest, double highest) {
 #ifdef __CUDA_ARCH__
-using Integer = int32_t;
+  const int high = min(__double2hiint(value) & 0x7fffffff, __double2hiint(highest));
+  return __hiloint2double(max(high, __double2hiint(lowest)), __double2loint(value));
 #else
-using Integer = int64_t;
-#endif
-
-TILEWIRE_GAUSSIAN_FUNCTION Integer RoundedInteger(double sum) {
-#ifdef __CUDA_ARCH__
-  return __double2loint(sum);
-#else
-  return ToBits(sum) - int64_t{0x4338000000000000};
+  const double magnitude = __builtin_fabs(value);
+  const double bounded = magnitude < highest ? magnitude : highest;
+  return bounded > lowest ? bounded : lowest;
 #endif
 }
 
-/// value·2^(halves / 2) for even `halves`, where both are normal numbers; the lowest bit of `halves` is
-/// ignored.
-TILEWIRE_GAUSSIAN_FUNCTION double Scaled(double value, Integer halves) {
+/// value·2^k, where `sum` is 1.5·2^52 + 2k or + 2k + 1; both are normal numbers.
+TILEWIRE_GAUSSIAN_FUNCTION double ScaledByHalves(double value, double sum) {
 #ifdef __CUDA_ARCH__
-  return __hiloint2double(static_cast<int>(static_cast<uint32_t>(__double2hiint(value)) +
-                                           (static_cast<uint32_t>(halves & ~1) << 19)),
-                          __double2loint(value));
+  const uint32_t high = static_cast<uint32_t>(__double2hiint(value));
+  const uint32_t steps = static_cast<uint32_t>(__double2loint(sum));
+  return __hiloint2double(static_cast<int>(high + ((steps & ~1u) << 19)), __double2loint(value));
 #else
-  return FromBits(static_cast<int64_t>(static_cast<uint64_t>(ToBits(value)) +
-                                       (static_cast<uint64_t>(halves & ~int64_t{1}) << 51)));
+  const auto steps = static_cast<uint64_t>(ToBits(sum));
+  return FromBits(
+      static_cast<int64_t>(static_cast<uint64_t>(ToBits(value)) + ((steps & ~uint64_t{1}) << 51)));
 #endif
 }
 
-TILEWIRE_GAUSSIAN_FUNCTION Integer Clamp(Integer value, Integer low, Integer high) {
-  const Integer raised = value < low ? low : value;
-  return raised > high ? high : raised;
+/// value·2^k, where `sum` is 1.5·2^52 + k; both are normal numbers.
+TILEWIRE_GAUSSIAN_FUNCTION double Scaled(double value, double sum) {
+#ifdef __CUDA_ARCH__
+  const uint32_t high = static_cast<uint32_t>(__double2hiint(value));
+  const uint32_t steps = static_cast<uint32_t>(__double2loint(sum));
+  return __hiloint2double(static_cast<int>(high + (steps << 20)), __double2loint(value));
+#else
+  const auto steps = static_cast<uint64_t>(ToBits(sum));
+  return FromBits(static_cast<int64_t>(static_cast<uint64_t>(ToBits(value)) + (steps << 52)));
+#endif
+}
+
+/// The one of two numbers that the lowest bit of 1.5·2^52 + n names, without a branch or a comparison.
+TILEWIRE_GAUSSIAN_FUNCTION double Choose(double sum, const Either& numbers) {
+  return FromBits(numbers.even ^ (-(ToBits(sum) & 1) & numbers.flip));
 }
 
 /// One element, f32. The exponent is exact to 2^-39, the polynomial to 2^-29: at most 0.54 ulp.
 TILEWIRE_GAUSSIAN_FUNCTION float EvaluateF32(float x, const F32Constants& c) {
   const double distance = Fma(static_cast<double>(x), c.scale, c.shift);
-  const double u = distance * c.inverse;
-  const double sum = Fma(-u, u, TILEWIRE_GAUSSIAN_ROUNDER);
-  const double whole = sum - TILEWIRE_GAUSSIAN_ROUNDER;
+  const double u = ClampedMagnitude(distance * c.inverse, c.lowest, c.highest);
+  const double sum = Fma(-u, u, c.rounder);
+  const double whole = sum - c.rounder;
   const double f = Fma(-u, u, -whole);  // -u² = whole + f, |f| <= 0.5
-  double value = c.coefficient[kF32Degree];
-  for (int i = kF32Degree; i-- > 0;) value = Fma(value, f, c.coefficient[i]);
-  // Beyond ±300 the result is 0 or infinite, whatever the mantissa.
-  const Integer exponent = Clamp(RoundedInteger(sum) + c.exponent, -300, 300);
-  const auto y = static_cast<float>(Scaled(value, 2 * exponent));
-  const float elsewhere = x == x ? 0.0f : F32FromBits(0x7fc00000);
-  return IsBelow(u, 40) ? y : elsewhere;
+  static_assert(kF32Degree == 6);
+  double value = c.coefficient[6];
+  value = Fma(value, f, c.coefficient[5]);
+  value = Fma(value, f, c.coefficient[4]);
+  value = Fma(value, f, c.coefficient[3]);
+  value = Fma(value, f, c.coefficient[2]);
+  value = Fma(value, f, c.coefficient[1]);
+  value = Fma(value, f, c.coefficient[0]);
+  const auto y = static_cast<float>(Scaled(value, sum));
+  return x == x ? y : F32FromBits(0x7fc00000);
 }
 
-/// One element, f64. kPlain must not be more than constants.plain says: both ways give the same bits then.
+/// One element, f64. kPlain is constants.plain.
 template <bool kPlain>
 TILEWIRE_GAUSSIAN_FUNCTION double EvaluateF64(double x, const F64Constants& c) {
   constexpr double kInverseStep = 0x1.71547652b82fep+1;  // 2/ln(2)
   constexpr double kStepHigh = 0x1.62e42fefa2000p-2;     // ln(2)/2: 40 bits, so that products are exact
   constexpr double kStepLow = 0x1.9ef35793c7673p-42;
+  constexpr double kLowered = 0x1p-100;
+  static_assert(kF64Raise == 100);
   // The difference, exactly: high + low.
   const double from = kPlain ? x : x * c.before;
   double high = from - c.mean;
@@ -140,11 +151,9 @@ TILEWIRE_GAUSSIAN_FUNCTION double EvaluateF64(double x, const F64Constants& c) {
   const double p = u * u;
   const double p_low = Fma(u + u, u_low, Fma(u, u, -p));
   // -square = steps·ln(2)/2 + f, |f| <= ln(2)/4; steps·kStepHigh + p is exact.
-  const double sum = Fma(p, -kInverseStep, TILEWIRE_GAUSSIAN_ROUNDER);
-  const double steps = sum - TILEWIRE_GAUSSIAN_ROUNDER;
-  const Integer count = RoundedInteger(sum);
-  const bool odd = (count & 1) != 0;
-  const double rest = Fma(steps, kStepLow, p_low) + (odd ? c.defect[1] : c.defect[0]);
+  const double sum = Fma(p, -kInverseStep, c.rounder);
+  const double steps = sum - c.rounder;
+  const double rest = Fma(steps, kStepLow, p_low) + Choose(sum, c.defect);
   const double f = Fma(steps, -kStepHigh, -p) - rest;
   // exp(f) - 1 = f + f²·q(f), minimax with relative error below 2^-62.
   double q = 0x1.27ae8b418be14p-22;
@@ -157,15 +166,20 @@ TILEWIRE_GAUSSIAN_FUNCTION double EvaluateF64(double x, const F64Constants& c) {
   q = Fma(q, f, 0x1.555555555550dp-3);
   q = Fma(q, f, 0.5);
   const double grown = Fma(f * f, q, f);
-  const double factor = odd ? c.factor[1] : c.factor[0];
+  const double factor = Choose(sum, c.factor);
   const double value = Fma(factor, grown, factor);
-  // Times 2^(halves / 2): first to a normal number 2^64 off, then there with one rounding.
-  Integer halves = count + 2 * c.exponent;
-  halves = halves < -2160 ? -2160 : halves;
-  const bool raise = kPlain || halves < 0;
-  const double y = Scaled(value, raise ? halves + 128 : halves - 128) * (raise ? 0x1p-64 : 0x1p64);
+  // Exponents of results go from -1075 to 1074, beyond those of normal numbers: some way there now, the rest
+  // by an operation that rounds.
+  double y;
+  if (kPlain) {
+    y = ScaledByHalves(value, sum) * kLowered;
+  } else {
+    const bool small = sum < 0x1.8p52;
+    y = ScaledByHalves(value, small ? sum + 2 * kF64Raise : sum - 2 * kF64Raise) *
+        (small ? kLowered : 1 / kLowered);
+  }
   const double elsewhere = x == x ? 0.0 : FromBits(0x7ff8000000000000);
-  return IsBelow(u, 48) ? y : elsewhere;
+  return IsBelow(u, c.highest) ? y : elsewhere;
 }
 
 }  // namespace tilewire::gaussian
