@@ -2,8 +2,7 @@
 //
 // Why the product never uses it: the kernel waits for memory, so cheaper arithmetic saves nothing; subnormal
 // squares (differences below about 10^-19) become 0, and so does the answer; division and square root are
-// approximations that may differ between GPU generations; multiply-adds contract where the compiler likes. No
-// bit of a contract survives that.
+// approximations, and no bit of a contract survives those.
 #include "kernels/ladder/rmse_6_vector.cuh"
 
 namespace tilewire::ladder {
