@@ -1,4 +1,5 @@
-set(TILEWIRE_GAUSSIAN_SOURCES gaussian/plan.cc gaussian/constants.cc gaussian/host.cc gaussian/host_base.cc)
+set(TILEWIRE_GAUSSIAN_SOURCES gaussian/plan.cc gaussian/constants.cc gaussian/host.cc gaussian/host_base.cc
+    gaussian/golden.cc)
 set(TILEWIRE_GAUSSIAN_CUDA_SOURCES gaussian/gaussian.cu)
 
 # The same element code once per instruction set; host.cc picks one at run time. None of these options changes a
