@@ -59,6 +59,7 @@ Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, con
 
 Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
     : device_(std::move(device)),
+      introspection_(device_.get()),
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
@@ -238,6 +239,19 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
                                     }),
                           &timer_);
   return job;
+}
+
+void Engine::DescribeKernels(std::unique_ptr<Operation> operation, std::string text,
+                             Introspection::OnKernels on_kernels) {
+  auto answer = [this, on_kernels = std::move(on_kernels)](Result<std::vector<KernelLaunch>> kernels) {
+    if (!kernels && !device_->health().ok()) {
+      DeviceFailed();  // an idle server may notice here first
+      kernels = Fail(Gone());
+    }
+    on_kernels(std::move(kernels));
+  };
+  if (!operation) return introspection_.DescribeCatalogue(std::move(answer));
+  introspection_.Describe(std::move(operation), std::move(text), std::move(answer));
 }
 
 // --- life -----------------------------------------------------------------------------------------
