@@ -65,7 +65,9 @@ std::string Table(const std::vector<Row>& rows) {
 }
 
 std::string TextKernels(const ServerKernels& kernels) {
-  if (kernels.launches.empty()) return kernels.device + " has no GPU kernels: it runs host code\n";
+  if (kernels.launches.empty())
+    return kernels.device + (kernels.device == "cpu" ? " has no GPU kernels: it runs host code\n"
+                                                     : " launches no kernel for that: the driver copies\n");
   std::vector<Row> rows{Titles()};
   for (const auto& launch : kernels.launches) rows.push_back(RowOf(launch));
   return kernels.device + "\n" + Table(rows);
