@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -73,23 +74,52 @@ std::string CheckTimeout(const std::string& text) {
   return "'" + text + "' is out of range; allowed: 0.001 to 1e9 seconds";
 }
 
-std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text) {
-  std::vector<int32_t> axes;
-  if (option.count() == 0) return axes;
+namespace {
+/// "1,0" as numbers; `what` they are and an `example` for the complaint.
+template <typename Number>
+std::vector<Number> ParseList(const CLI::Option& option, const std::string& text, const std::string& what,
+                              const std::string& example) {
+  std::vector<Number> numbers;
   if (text.empty())
-    throw CLI::ValidationError(option.get_name(), "is empty; allowed: a list of axes such as 1,0");
+    throw CLI::ValidationError(option.get_name(),
+                               "is empty; allowed: a list of " + what + " such as " + example);
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
-    int32_t axis = 0;
-    const auto [stop, error] = std::from_chars(at, end, axis);
+    Number number = 0;
+    const auto [stop, error] = std::from_chars(at, end, number);
     const bool more = error == std::errc() && stop < end && *stop == ',' && stop + 1 < end;
     if (error != std::errc() || (stop != end && !more))
-      throw CLI::ValidationError(option.get_name(), "'" + text + "' is no list of axes such as 1,0");
-    axes.push_back(axis);
+      throw CLI::ValidationError(option.get_name(),
+                                 "'" + text + "' is no list of " + what + " such as " + example);
+    numbers.push_back(number);
     at = more ? stop + 1 : stop;
   }
-  return axes;
+  return numbers;
+}
+}  // namespace
+
+std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text) {
+  if (option.count() == 0) return {};
+  return ParseList<int32_t>(option, text, "axes", "1,0");
+}
+
+std::vector<int64_t> ParseShape(const CLI::Option& option, const std::string& text) {
+  return ParseList<int64_t>(option, text, "extents", "64,128");
+}
+
+double ParseNumber(const CLI::Option& option, const std::string& text, bool positive) {
+  // Not CLI11's own conversion: it rounds twice, by way of long double.
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::invalid_argument || stop != end)
+    throw CLI::ValidationError(option.get_name(), "'" + text + "' is not a number");
+  if (error != std::errc() || !std::isfinite(value) || (positive && value <= 0))
+    throw CLI::ValidationError(
+        option.get_name(),
+        "'" + text + "' is out of range; allowed: any finite number" + (positive ? " greater than 0" : ""));
+  return value;
 }
 
 std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& error) {

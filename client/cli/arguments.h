@@ -28,6 +28,13 @@ std::string CheckTimeout(const std::string& text);
 /// also for an empty text: a variable that a script forgot to set must not reduce all axes.
 std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text);
 
+/// "64,128" as extents. Throws CLI::ValidationError for anything else, also for an empty text.
+std::vector<int64_t> ParseShape(const CLI::Option& option, const std::string& text);
+
+/// A finite number, with `positive` one over 0, rounded once from the text. Throws CLI::ValidationError for
+/// anything else.
+double ParseNumber(const CLI::Option& option, const std::string& text, bool positive = false);
+
 /// What to tell who gave a command line that `app` refused with `error`: words that are no command or option
 /// by name, else the text of `error`.
 std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& error);

@@ -39,11 +39,27 @@ struct TransposeArguments {
   std::vector<int32_t> axes;
 };
 
+struct GaussianArguments {
+  std::string in, out;  ///< .npy files
+  client::GaussianOp op;
+};
+
+/// What `info --kernels` asks for.
+struct KernelsArguments {
+  std::string operation;  ///< "rmse", "transpose" or "gaussian-pdf"; empty: the catalogue
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  std::vector<int32_t> axes;
+};
+
 int RunRmse(const Globals& globals, const RmseArguments& arguments);
 int RunTranspose(const Globals& globals, const TransposeArguments& arguments);
+int RunGaussianPdf(const Globals& globals, const GaussianArguments& arguments);
 int RunInfo(const Globals& globals);
+int RunKernels(const Globals& globals, const KernelsArguments& arguments);
 int RunPing(const Globals& globals, int count);
-/// Golden vectors of `rmse.1` and transposes checked against the host kernel, over unary calls.
+/// Golden vectors of `rmse.1` and `gaussian.1`, and transposes checked against the host kernel, over unary
+/// calls.
 int RunSelftest(const Globals& globals);
 
 }  // namespace tilewire::cli

@@ -24,15 +24,19 @@ class CommandLine {
  private:
   void AddRmse();
   void AddTranspose();
+  void AddGaussianPdf();
+  void AddInfo();
   void AddInspection();
 
   CLI::App app_{"tilewire: array kernels of a Tilewire server", "tilewire"};
   Globals* globals_;
   CLI::Option* server_ = nullptr;
   double timeout_seconds_ = 0;
-  std::string axes_, output_ = "rmse";
+  std::string axes_, output_ = "rmse", mean_, stddev_, shape_, dtype_ = "f32";
   RmseArguments rmse_;
   TransposeArguments transpose_;
+  GaussianArguments gaussian_;
+  KernelsArguments kernels_;
   int pings_ = 5;
   std::function<int()> command_;
 };
@@ -56,6 +60,8 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   });
   AddRmse();
   AddTranspose();
+  AddGaussianPdf();
+  AddInfo();
   AddInspection();
 }
 
@@ -91,10 +97,54 @@ void CommandLine::AddTranspose() {
   });
 }
 
-void CommandLine::AddInspection() {
-  app_.add_subcommand("info", "Devices, limits and budgets of the server")->callback([this] {
-    command_ = [this] { return RunInfo(*globals_); };
+void CommandLine::AddGaussianPdf() {
+  auto* command = app_.add_subcommand(
+      "gaussian-pdf", "Density of the normal distribution at every element of an array (f32 or f64)");
+  command->add_option("IN", gaussian_.in, ".npy file")->required();
+  command->add_option("OUT", gaussian_.out, ".npy file to write")->required();
+  const auto* mean = command->add_option("--mean", mean_, "Of the distribution")->required()->type_name("M");
+  const auto* stddev =
+      command->add_option("--stddev", stddev_, "Of the distribution, over 0")->required()->type_name("S");
+  command->callback([this, mean, stddev] {
+    gaussian_.op = {ParseNumber(*mean, mean_), ParseNumber(*stddev, stddev_, /*positive=*/true)};
+    command_ = [this] { return RunGaussianPdf(*globals_, gaussian_); };
   });
+}
+
+void CommandLine::AddInfo() {
+  auto* command = app_.add_subcommand("info", "Devices, limits and budgets of the server, or its kernels");
+  auto* kernels = command->add_option("--kernels", kernels_.operation,
+                                      "The GPU kernels and their launches: of OPERATION (rmse, transpose or "
+                                      "gaussian-pdf) at --shape; alone: the catalogue");
+  kernels->expected(0, 1)->type_name("OPERATION");
+  kernels->check(CLI::IsMember(std::vector<std::string>{"", "rmse", "transpose", "gaussian-pdf"}));
+  auto* shape = command->add_option("--shape", shape_, "Extents for --kernels OPERATION, such as 4096,4096")
+                    ->needs(kernels);
+  command->add_option("--dtype", dtype_, "dtype for --kernels OPERATION")
+      ->needs(shape)
+      ->capture_default_str();
+  const auto* axes =
+      command->add_option("--axes,--axis", axes_, "Axes for --kernels rmse or transpose")->needs(shape);
+  command->callback([this, kernels, shape, axes] {
+    if (kernels->count() == 0) {
+      command_ = [this] { return RunInfo(*globals_); };
+      return;
+    }
+    if (kernels_.operation.empty() != (shape->count() == 0))
+      throw CLI::ValidationError("--kernels", "an operation needs --shape, and --shape an operation");
+    if (shape->count() > 0) {
+      kernels_.shape = ParseShape(*shape, shape_);
+      const auto dtype = DTypeFromName(dtype_);
+      if (!dtype)
+        throw CLI::ValidationError("--dtype", "'" + dtype_ + "' is no dtype such as f32, u8 or c128");
+      kernels_.dtype = *dtype;
+      kernels_.axes = ParseAxes(*axes, axes_);
+    }
+    command_ = [this] { return RunKernels(*globals_, kernels_); };
+  });
+}
+
+void CommandLine::AddInspection() {
   auto* ping = app_.add_subcommand("ping", "Round trip times of the health check");
   ping->add_option("-n,--count", pings_, "How many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   ping->callback([this] { command_ = [this] { return RunPing(*globals_, pings_); }; });

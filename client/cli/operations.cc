@@ -1,4 +1,4 @@
-// `tilewire rmse` and `tilewire transpose`.
+// `tilewire rmse`, `tilewire transpose` and `tilewire gaussian-pdf`.
 #include <unistd.h>
 
 #include "client/cli/commands.h"
@@ -39,7 +39,7 @@ void MaybePrintTiming(const Globals& globals, const Reply& reply) {
   if (globals.timing || ::isatty(STDERR_FILENO) == 1) PrintTiming(reply);
 }
 
-/// What both commands put into --json beside the answer itself.
+/// What all commands put into --json beside the answer itself.
 void AddReply(const Reply& reply, ordered_json* json) {
   (*json)["shape"] = JsonShape(reply.spec.shape);
   (*json)["dtype"] = std::string(Name(reply.spec.dtype));
@@ -72,6 +72,26 @@ Result<Reply> RunToFile(const Globals& globals, const client::Operation& operati
   return reply;
 }
 
+int PrintFile(const Globals& globals, const std::string& path, const Reply& reply) {
+  if (!globals.json) return kExitOk;
+  ordered_json json;
+  json["out"] = path;
+  AddReply(reply, &json);
+  return Print(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+/// One array in, one out.
+int RunFileToFile(const Globals& globals, const client::Operation& operation, const std::string& in,
+                  const std::string& out) {
+  const auto source = ArraySource::OpenNpy(in);
+  if (!source) return PrintError(source.error(), kExitUsage);
+  int exit_code = kExitOk;
+  const auto reply = RunToFile(globals, operation, {&*source, 1}, out, &exit_code);
+  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
+  MaybePrintTiming(globals, *reply);
+  return PrintFile(globals, out, *reply);
+}
+
 int PrintRmse(const Globals& globals, const client::RmseReply& reply) {
   if (globals.json) {
     ordered_json json;
@@ -82,14 +102,6 @@ int PrintRmse(const Globals& globals, const client::RmseReply& reply) {
   std::string text;
   for (const double value : reply.values) text += FormatDouble(value) + "\n";
   return Print(text);
-}
-
-int PrintFile(const Globals& globals, const std::string& path, const Reply& reply) {
-  if (!globals.json) return kExitOk;
-  ordered_json json;
-  json["out"] = path;
-  AddReply(reply, &json);
-  return Print(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 Result<client::RmseReply> RmseValues(const Globals& globals, const ArraySource& a, const ArraySource& b,
@@ -141,14 +153,11 @@ int RunRmse(const Globals& globals, const RmseArguments& arguments) {
 }
 
 int RunTranspose(const Globals& globals, const TransposeArguments& arguments) {
-  const auto in = ArraySource::OpenNpy(arguments.in);
-  if (!in) return PrintError(in.error(), kExitUsage);
-  int exit_code = kExitOk;
-  const auto reply =
-      RunToFile(globals, client::TransposeOp{arguments.axes}, {&*in, 1}, arguments.out, &exit_code);
-  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
-  MaybePrintTiming(globals, *reply);
-  return PrintFile(globals, arguments.out, *reply);
+  return RunFileToFile(globals, client::TransposeOp{arguments.axes}, arguments.in, arguments.out);
+}
+
+int RunGaussianPdf(const Globals& globals, const GaussianArguments& arguments) {
+  return RunFileToFile(globals, arguments.op, arguments.in, arguments.out);
 }
 
 }  // namespace tilewire::cli

@@ -5,6 +5,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
+#include "kernels/gaussian/golden.h"
 #include "kernels/rmse/golden.h"
 #include "kernels/transpose/transpose.h"
 
@@ -87,6 +88,37 @@ Outcome CheckTranspose(Client* client, const client::CallOptions& options, const
   return got == expected ? "" : "bytes differ";
 }
 
+/// `count` elements of `size` bytes: which one differs first, and how; empty when none does.
+std::string FirstDifference(const uint8_t* got, const uint8_t* expected, size_t size, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t is = 0, should = 0;  // little-endian, as arrays are
+    std::memcpy(&is, got + i * size, size);
+    std::memcpy(&should, expected + i * size, size);
+    if (is != should)
+      return "element " + std::to_string(i) + " is " + Bits(is) + ", expected " + Bits(should);
+  }
+  return "";
+}
+
+Outcome CheckGaussian(Client* client, const client::CallOptions& options,
+                      const gaussian::GoldenCase& golden) {
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec spec,
+                            MakeSpec(golden.dtype, std::array<int64_t, 1>{gaussian::kGoldenElements}));
+  std::vector<uint8_t> in(static_cast<size_t>(spec.bytes())), expected(in.size()), got(in.size());
+  gaussian::FillGoldenInput(golden, in.data());
+  gaussian::FillGoldenResult(golden, expected.data());
+  const client::Sink sink = [&got](uint64_t offset, std::span<const uint8_t> bytes) {
+    std::memcpy(got.data() + offset, bytes.data(), bytes.size());
+    return Status();
+  };
+  TILEWIRE_ASSIGN_OR_RETURN(const auto reply,
+                            client->GaussianPdf(ArraySource::FromMemory(spec, in.data()),
+                                                {golden.mean, golden.stddev}, sink, options));
+  if (reply.spec != spec) return std::string("the shape is ") + reply.spec.shape.ToString();
+  return FirstDifference(got.data(), expected.data(), static_cast<size_t>(SizeOf(golden.dtype)),
+                         gaussian::kGoldenElements);
+}
+
 /// Counts and prints the outcomes.
 class Tally {
  public:
@@ -133,6 +165,11 @@ int RunSelftest(const Globals& globals) {
       for (const int32_t axis : test.axes) name += " " + std::to_string(axis);
       tally.Add(test.axes.empty() ? name + " reversed" : name, *outcome);
     }
+  }
+  for (const gaussian::GoldenCase& golden : gaussian::GoldenCases()) {
+    const Outcome outcome = CheckGaussian(&client, options, golden);
+    if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
+    tally.Add("gaussian/" + std::string(golden.name), *outcome);
   }
   return tally.Finish();
 }

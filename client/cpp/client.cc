@@ -38,7 +38,7 @@ void FillOperand(const ArraySource& source, v1::Operand* operand) {
   operand->set_data(slice.bytes.data(), slice.bytes.size());
 }
 
-/// The reply of a unary call: both response messages have the same fields.
+/// The reply of a unary call: all response messages have the same fields.
 template <typename Response>
 Status TakeUnary(const Response& response, const CallSpec& spec, Reply* reply) {
   TILEWIRE_RETURN_IF_ERROR(CheckSpec(response.result().spec(), spec.result));
@@ -53,10 +53,21 @@ Status TakeUnary(const Response& response, const CallSpec& spec, Reply* reply) {
   return {};
 }
 
-Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
+/// Sends `request`, whose operation and operands are set, by `method` of the stub.
+template <typename Request, typename Response>
+void SendUnary(v1::Kernels::Stub* stub,
+               grpc::Status (v1::Kernels::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const Request& request, const CallSpec& spec, Attempt* attempt) {
   grpc::ClientContext context;
   Prepare(spec.options, spec.deadline, &context);
   const std::stop_callback on_stop(spec.options.stop, [&context] { context.TryCancel(); });
+  Response response;
+  attempt->status = FromGrpc((stub->*method)(&context, request, &response), context);
+  if (attempt->status.ok()) attempt->status = TakeUnary(response, spec, &attempt->reply);
+}
+
+Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
+  using Stub = v1::Kernels::Stub;
   // `anything_sent` stays false: computing again changes nothing, so an unanswered call may be repeated.
   Attempt attempt;
   if (const auto* rmse = std::get_if<RmseOp>(&spec.operation)) {
@@ -64,16 +75,17 @@ Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
     ToProto(*rmse, request.mutable_op());
     FillOperand(spec.sources[0], request.mutable_a());
     FillOperand(spec.sources[1], request.mutable_b());
-    v1::RmseResponse response;
-    attempt.status = FromGrpc(stub->Rmse(&context, request, &response), context);
-    if (attempt.status.ok()) attempt.status = TakeUnary(response, spec, &attempt.reply);
+    SendUnary(stub, &Stub::Rmse, request, spec, &attempt);
+  } else if (const auto* gaussian = std::get_if<GaussianOp>(&spec.operation)) {
+    v1::GaussianPdfRequest request;
+    ToProto(*gaussian, request.mutable_op());
+    FillOperand(spec.sources[0], request.mutable_input());
+    SendUnary(stub, &Stub::GaussianPdf, request, spec, &attempt);
   } else {
     v1::TransposeRequest request;
     ToProto(std::get<TransposeOp>(spec.operation), request.mutable_op());
     FillOperand(spec.sources[0], request.mutable_input());
-    v1::TransposeResponse response;
-    attempt.status = FromGrpc(stub->Transpose(&context, request, &response), context);
-    if (attempt.status.ok()) attempt.status = TakeUnary(response, spec, &attempt.reply);
+    SendUnary(stub, &Stub::Transpose, request, spec, &attempt);
   }
   return attempt;
 }
@@ -96,6 +108,8 @@ class Client::Impl {
   Result<Reply> Execute(Operation operation, std::span<const ArraySource> operands, const Sink& sink,
                         const CallOptions& options);
   Result<ServerInfo> Describe(const CallOptions& options);
+  Result<ServerKernels> DescribeKernels(const v1::DescribeKernelsRequest& request,
+                                        const CallOptions& options);
   Result<std::chrono::nanoseconds> Ping(const CallOptions& options);
 
  private:
@@ -163,6 +177,17 @@ Result<ServerInfo> Client::Impl::Describe(const CallOptions& options) {
   const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
   v1::DescribeResponse response;
   const Status status = FromGrpc(device_->Describe(&context, {}, &response), context);
+  if (!status.ok()) return Fail(status);
+  return FromProto(response);
+}
+
+Result<ServerKernels> Client::Impl::DescribeKernels(const v1::DescribeKernelsRequest& request,
+                                                    const CallOptions& options) {
+  grpc::ClientContext context;
+  Prepare(options, DeadlineOf(options), &context);
+  const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
+  v1::DescribeKernelsResponse response;
+  const Status status = FromGrpc(device_->DescribeKernels(&context, request, &response), context);
   if (!status.ok()) return Fail(status);
   return FromProto(response);
 }
@@ -239,8 +264,23 @@ Result<Reply> Client::Transpose(const ArraySource& input, const TransposeOp& op,
   return impl_->Execute(op, {&input, 1}, sink, options);
 }
 
+Result<Reply> Client::GaussianPdf(const ArraySource& input, const GaussianOp& op, const Sink& sink,
+                                  const CallOptions& options) {
+  return impl_->Execute(op, {&input, 1}, sink, options);
+}
+
 Result<ServerInfo> Client::Describe(const CallOptions& options) {
   return impl_->Describe(options);
+}
+Result<ServerKernels> Client::DescribeKernels(const Operation& operation, std::span<const ArraySpec> operands,
+                                              const CallOptions& options) {
+  v1::DescribeKernelsRequest request;
+  SetOperation(operation, &request);
+  for (const ArraySpec& operand : operands) ToProto(operand, request.add_operands());
+  return impl_->DescribeKernels(request, options);
+}
+Result<ServerKernels> Client::DescribeKernels(const CallOptions& options) {
+  return impl_->DescribeKernels({}, options);
 }
 Result<std::chrono::nanoseconds> Client::Ping(const CallOptions& options) {
   return impl_->Ping(options);

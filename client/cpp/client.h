@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "client/cpp/source.h"
+#include "kernels/array/kernel_info.h"
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
 
@@ -41,10 +42,18 @@ struct TransposeOp {
   std::vector<int32_t> axes;  ///< all axes, negative from the end; empty: reversed order
 };
 
-using Operation = std::variant<RmseOp, TransposeOp>;
+/// Density of the normal distribution at every element of one f32 or f64 array:
+/// exp(-((x - mean) / stddev)^2 / 2) / (stddev sqrt(2 pi)), at most 1 ulp from the exact value. Result: same
+/// dtype and shape.
+struct GaussianOp {
+  double mean = 0;    ///< finite
+  double stddev = 1;  ///< finite and more than 0
+};
+
+using Operation = std::variant<RmseOp, TransposeOp, GaussianOp>;
 
 /// dtype and shape of an operation's result. INVALID_ARGUMENT for what no server would accept: wrong number
-/// of operands, specs that differ, a dtype without differences, bad axes.
+/// of operands, specs that differ, a dtype that the operation does not know, bad axes, mean or stddev.
 Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands);
 
 /// Where the time of a call went on the server, microseconds; stages that could not be observed are absent.
@@ -131,6 +140,18 @@ struct ServerInfo {
   uint32_t jobs_in_flight = 0, jobs_queued = 0;
 };
 
+/// Kernels of a server's device, and the launches chosen for an operation; see tilewire.v1.KernelLaunch.
+struct ServerKernels {
+  struct Launch {
+    std::string group;      ///< "rmse", "ladder/rmse"
+    std::string operation;  ///< what the launch was chosen for: "rmse f32 (4096, 4096)"
+    std::string part;       ///< "range 0 of 8", "finish"; empty for the ladder
+    KernelInfo kernel;
+  };
+  std::string device;            ///< "cuda:0"; "cpu" has no kernels of its own
+  std::vector<Launch> launches;  ///< empty on the CPU
+};
+
 /// A connection to one server. Thread-safe: any number of calls at a time; each streamed call has a
 /// connection to itself, kept for the next one. Movable; destroy it after its calls returned.
 ///
@@ -153,12 +174,22 @@ class Client {
   /// Permutes the axes of `input`; the result goes to `sink`. Fortran order sources cost nothing extra.
   Result<Reply> Transpose(const ArraySource& input, const TransposeOp& op, const Sink& sink,
                           const CallOptions& options = {});
+  /// Gaussian pdf of every element of `input`; the result goes to `sink`, for large arrays while the input is
+  /// still being sent.
+  Result<Reply> GaussianPdf(const ArraySource& input, const GaussianOp& op, const Sink& sink,
+                            const CallOptions& options = {});
   /// Any operation: operands in order, the result's bytes to `sink`.
   Result<Reply> Execute(const Operation& operation, std::span<const ArraySource> operands, const Sink& sink,
                         const CallOptions& options = {});
 
   /// What the server is; not retried. `options`: timeout, stop and request_id.
   Result<ServerInfo> Describe(const CallOptions& options = {});
+  /// The kernels that `operation` launches on operands of these specs; nothing is computed. Not retried.
+  /// `options` as for Describe.
+  Result<ServerKernels> DescribeKernels(const Operation& operation, std::span<const ArraySpec> operands,
+                                        const CallOptions& options = {});
+  /// The server's catalogue: every operation over representative dtypes and shapes, and the teaching ladder.
+  Result<ServerKernels> DescribeKernels(const CallOptions& options = {});
   /// One round trip to the health service (the server as a whole); not retried. The time it took, or
   /// UNAVAILABLE when the server does not serve. `options`: timeout and stop.
   Result<std::chrono::nanoseconds> Ping(const CallOptions& options = {});

@@ -116,6 +116,33 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
   return out;
 }
 
+ServerKernels FromProto(const v1::DescribeKernelsResponse& in) {
+  ServerKernels out;
+  out.device = in.device();
+  for (const auto& launch : in.kernels()) {
+    const v1::Extent3 &grid = launch.grid(), &block = launch.block();
+    const auto signed64 = [](uint64_t value) { return static_cast<int64_t>(value); };
+    const auto small = [](uint64_t value) { return static_cast<int>(value); };
+    out.launches.push_back({.group = launch.group(),
+                            .operation = launch.operation(),
+                            .part = launch.part(),
+                            .kernel = {.name = launch.name(),
+                                       .registers = small(launch.registers()),
+                                       .local_bytes = signed64(launch.local_bytes()),
+                                       .static_shared_bytes = signed64(launch.static_shared_bytes()),
+                                       .const_bytes = signed64(launch.const_bytes()),
+                                       .max_threads_per_block = small(launch.max_threads_per_block()),
+                                       .binary_version = small(launch.binary_version()),
+                                       .ptx_version = small(launch.ptx_version()),
+                                       .grid = {signed64(grid.x()), signed64(grid.y()), signed64(grid.z())},
+                                       .block = {small(block.x()), small(block.y()), small(block.z())},
+                                       .dynamic_shared_bytes = signed64(launch.dynamic_shared_bytes()),
+                                       .blocks_per_multiprocessor = small(launch.blocks_per_multiprocessor()),
+                                       .occupancy = launch.occupancy()}});
+  }
+  return out;
+}
+
 Result<ArraySpec> FromProto(const v1::ArraySpec& spec) {
   const std::vector<int64_t> dims(spec.shape().begin(), spec.shape().end());
   return MakeSpec(static_cast<int>(spec.dtype()), dims, "result");
@@ -134,6 +161,11 @@ void ToProto(const RmseOp& op, v1::RmseOp* out) {
 
 void ToProto(const TransposeOp& op, v1::TransposeOp* out) {
   out->mutable_axes()->Assign(op.axes.begin(), op.axes.end());
+}
+
+void ToProto(const GaussianOp& op, v1::GaussianOp* out) {
+  out->set_mean(op.mean);
+  out->set_stddev(op.stddev);
 }
 
 Status CheckSpec(const v1::ArraySpec& reply, const ArraySpec& expected) {

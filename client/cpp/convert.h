@@ -20,11 +20,24 @@ Status BadReply(std::string_view what);
 
 Timing FromProto(const v1::Timing& timing);
 ServerInfo FromProto(const v1::DescribeResponse& info);
+ServerKernels FromProto(const v1::DescribeKernelsResponse& kernels);
 Result<ArraySpec> FromProto(const v1::ArraySpec& spec);
 
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
 void ToProto(const RmseOp& op, v1::RmseOp* out);
 void ToProto(const TransposeOp& op, v1::TransposeOp* out);
+void ToProto(const GaussianOp& op, v1::GaussianOp* out);
+/// Sets the member of a message's oneof that the operation is; `Message` is Open or DescribeKernelsRequest.
+template <typename Message>
+void SetOperation(const Operation& operation, Message* out) {
+  if (const auto* rmse = std::get_if<RmseOp>(&operation)) {
+    ToProto(*rmse, out->mutable_rmse());
+  } else if (const auto* gaussian = std::get_if<GaussianOp>(&operation)) {
+    ToProto(*gaussian, out->mutable_gaussian_pdf());
+  } else {
+    ToProto(std::get<TransposeOp>(operation), out->mutable_transpose());
+  }
+}
 
 /// BAD_REPLY unless `reply` states exactly `expected`.
 Status CheckSpec(const v1::ArraySpec& reply, const ArraySpec& expected);

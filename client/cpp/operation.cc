@@ -1,4 +1,7 @@
 // What an operation's result looks like; checked here so that wrong calls fail before anything is sent.
+#include <charconv>
+#include <cmath>
+
 #include "client/cpp/client.h"
 
 namespace tilewire::client {
@@ -34,10 +37,28 @@ Result<ArraySpec> TransposeResult(const TransposeOp& op, std::span<const ArraySp
   return MakeSpec(operands[0].dtype, dims, "result");
 }
 
+/// The shortest text that reads back to the same double.
+std::string Text(double value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+Result<ArraySpec> GaussianResult(const GaussianOp& op, std::span<const ArraySpec> operands) {
+  if (operands.size() != 1)
+    return BadValue("operands", std::to_string(operands.size()), "1 for gaussian pdf");
+  const DType dtype = operands[0].dtype;
+  if (dtype != DType::kF32 && dtype != DType::kF64) return BadValue("dtype", Name(dtype), "f32 or f64");
+  if (!std::isfinite(op.mean)) return BadValue("mean", Text(op.mean), "any finite number");
+  if (!std::isfinite(op.stddev) || op.stddev <= 0)
+    return BadValue("stddev", Text(op.stddev), "any finite number greater than 0");
+  return operands[0];
+}
+
 }  // namespace
 
 Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands) {
   if (const auto* rmse = std::get_if<RmseOp>(&operation)) return RmseResult(*rmse, operands);
+  if (const auto* gaussian = std::get_if<GaussianOp>(&operation)) return GaussianResult(*gaussian, operands);
   return TransposeResult(std::get<TransposeOp>(operation), operands);
 }
 

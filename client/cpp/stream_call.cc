@@ -110,10 +110,7 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
 void StreamCall::Open() {
   v1::ExecuteRequest request;
   v1::Open* open = request.mutable_open();
-  if (const auto* rmse = std::get_if<RmseOp>(&spec_.operation))
-    ToProto(*rmse, open->mutable_rmse());
-  else
-    ToProto(std::get<TransposeOp>(spec_.operation), open->mutable_transpose());
+  SetOperation(spec_.operation, open);
   for (const auto& source : spec_.sources) ToProto(source.spec(), open->add_operands());
   const grpc::Slice slice(request.SerializeAsString());
   writing_ = true;

@@ -22,13 +22,20 @@ struct StepInfo {
   std::string_view name;  ///< "2_shared_tree_strided": unique in its group, ordered
   std::string_view idea;  ///< one sentence: what is new in this step and why it is faster (or slower)
   Exactness exactness = Exactness::kContract;
-  double tolerance = 0;  ///< relative
+  double tolerance = 0;  ///< relative, for operands of one magnitude
+  /// The tolerance holds for sums of up to so many elements. A running f32 sum that has grown past 2^24 terms
+  /// swallows the next term whole, so the early steps are wrong, not imprecise, on large arrays.
+  int64_t tolerance_elements = INT64_MAX;
 };
+
+// Of every step: extents are at least 1, operands are aligned to 16 bytes as cudaMalloc's are, run enqueues
+// (or lists, then no pointer is touched) and returns the first error. Thread-safe; calls at one time need
+// scratch and results of their own.
 
 /// RMSE of two f32 vectors of n elements, all on the device; the value arrives in *result (device).
 struct RmseStep {
   StepInfo info;
-  /// Bytes of device scratch that run needs for n pairs.
+  /// Bytes of device scratch, aligned as cudaMalloc's, that run needs for n pairs.
   int64_t (*scratch_bytes)(int64_t n);
   cudaError_t (*run)(const float* a, const float* b, int64_t n, double* result, void* scratch,
                      const gpu::Launcher& launcher);

@@ -6,7 +6,8 @@
 //   value        := varint | fixed64 | len bytes | fixed32        (types 0, 1, 2, 5; groups 3 and 4 are refused)
 //   ExecuteRequest, ExecuteResponse := … | tag(2, len) len Chunk | …
 //   Chunk        := tag(1, varint) operand | tag(2, varint) offset | tag(3, fixed32) crc32c | tag(15, len) len data
-//   RmseRequest  := … | tag(14, len) len Operand | tag(15, len) len Operand       TransposeRequest likewise, 15 only
+//   RmseRequest  := … | tag(14, len) len Operand | tag(15, len) len Operand       TransposeRequest and
+//                  GaussianPdfRequest likewise, 15 only
 //   Operand      := … | tag(15, len) len data
 //
 // Varints are at most 10 bytes, tags and lengths at most 5. Fields come in any order and unknown ones are skipped (so is

@@ -93,6 +93,14 @@ void Run(WorkerPool& pool, const TransposeRange& work) {
   });
 }
 
+void Run(WorkerPool& pool, const GaussianRange& work) {
+  const int64_t items = gaussian::HostItems(*work.plan, work.range);
+  const int64_t bytes = 2 * (work.range.end - work.range.begin) * SizeOf(work.plan->input().dtype);
+  pool.ParallelFor(items, Grain(bytes / std::max<int64_t>(items, 1)), [&](int64_t begin, int64_t end) {
+    gaussian::HostRange(*work.plan, work.range, begin, end, work.in, work.out);
+  });
+}
+
 struct Copy {
   std::byte* to;
   const std::byte* from;
@@ -214,6 +222,9 @@ class CpuDevice final : public Device {
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority) override {
     return std::make_unique<CpuLane>(&workers_);
   }
+  // Host code is no GPU kernel: it has neither launches nor registers to tell of.
+  Result<std::vector<KernelInfo>> DescribeWork(const Work&) override { return {}; }
+  Result<std::vector<LadderKernel>> DescribeLadder() override { return {}; }
   Status health() const override { return {}; }
 
  private:

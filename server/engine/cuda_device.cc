@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/engine/cuda_error.h"
+#include "server/engine/cuda_kernels.h"
 #include "server/engine/cuda_lane.h"
 #include "server/engine/memory_pool.h"
 
@@ -40,6 +41,12 @@ class CudaDevice final : public Device {
   }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     return CudaLane::Make(ordinal_, priority, &health_);
+  }
+  Result<std::vector<KernelInfo>> DescribeWork(const Work& work) override {
+    return DescribeCudaWork(ordinal_, work, &health_);
+  }
+  Result<std::vector<LadderKernel>> DescribeLadder() override {
+    return DescribeCudaLadder(ordinal_, &health_);
   }
   Status health() const override { return health_.status(); }
 

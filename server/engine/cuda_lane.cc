@@ -6,8 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "kernels/rmse/rmse_cuda.h"
-#include "kernels/transpose/transpose_cuda.h"
+#include "server/engine/cuda_launch.h"
 
 namespace tilewire::engine {
 namespace {
@@ -15,16 +14,6 @@ namespace {
 /// Waking a sleeping thread takes some 10 to 50 µs: what ends sooner is waited for without sleeping, what
 /// takes longer must not burn a core.
 constexpr auto kSpin = std::chrono::microseconds(50);
-
-cudaError_t Enqueue(const RmseRange& work, cudaStream_t stream) {
-  return rmse::CudaRange(*work.plan, work.range, work.a, work.b, work.tile_sums, stream);
-}
-cudaError_t Enqueue(const RmseFinish& work, cudaStream_t stream) {
-  return rmse::CudaFinish(*work.plan, work.tile_sums, work.result, stream);
-}
-cudaError_t Enqueue(const TransposeRange& work, cudaStream_t stream) {
-  return transpose::CudaRange(*work.plan, work.range, work.in, work.out, stream);
-}
 
 cudaError_t Wait(cudaEvent_t event) {
   const TimePoint until = Clock::now() + kSpin;
@@ -78,8 +67,7 @@ void CudaLane::CopyOut(std::byte* host, const std::byte* device, size_t bytes, O
 }
 
 void CudaLane::Launch(const Work& work, OnComplete done) {
-  Submit([&](cudaStream_t s) { return std::visit([s](const auto& kind) { return Enqueue(kind, s); }, work); },
-         std::move(done));
+  Submit([&](cudaStream_t s) { return Enqueue(work, s); }, std::move(done));
 }
 
 template <typename EnqueueOn>

@@ -27,6 +27,10 @@ class ForwardingDevice : public Device {
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     return device_->MakeLane(priority);
   }
+  Result<std::vector<KernelInfo>> DescribeWork(const Work& work) override {
+    return device_->DescribeWork(work);
+  }
+  Result<std::vector<LadderKernel>> DescribeLadder() override { return device_->DescribeLadder(); }
   Status health() const override { return device_->health(); }
 
  protected:
@@ -193,6 +197,14 @@ class FaultyDevice final : public ForwardingDevice {
     TILEWIRE_RETURN_IF_ERROR(faults_->health());
     TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
     return std::make_unique<FaultyLane>(std::move(lane), faults_);
+  }
+  Result<std::vector<KernelInfo>> DescribeWork(const Work& work) override {
+    TILEWIRE_RETURN_IF_ERROR(faults_->health());
+    return device_->DescribeWork(work);
+  }
+  Result<std::vector<LadderKernel>> DescribeLadder() override {
+    TILEWIRE_RETURN_IF_ERROR(faults_->health());
+    return device_->DescribeLadder();
   }
   Status health() const override {
     const Status own = faults_->health();

@@ -9,8 +9,11 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "kernels/array/kernel_info.h"
 #include "kernels/array/status.h"
+#include "kernels/gaussian/gaussian.h"
 #include "kernels/rmse/rmse.h"
 #include "kernels/transpose/transpose.h"
 #include "server/base/timing.h"
@@ -49,7 +52,13 @@ struct TransposeRange {
   const std::byte* in;
   std::byte* out;
 };
-using Work = std::variant<RmseRange, RmseFinish, TransposeRange>;
+struct GaussianRange {
+  const gaussian::Plan* plan;
+  gaussian::Range range;
+  const std::byte* in;
+  std::byte* out;
+};
+using Work = std::variant<RmseRange, RmseFinish, TransposeRange, GaussianRange>;
 
 /// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: the
 /// measured duration, placed so that it ends when the completion was noticed).
@@ -80,6 +89,13 @@ class Lane {
 /// Lanes of small requests come first where the hardware has stream priorities.
 enum class LanePriority : uint8_t { kBulk, kSmall };
 
+/// A step of the teaching ladder (kernels/ladder) and one of its launches.
+struct LadderKernel {
+  std::string group;  ///< "ladder/rmse"
+  std::string step;   ///< "2_shared_tree: f32 (2048, 2048)"
+  KernelInfo kernel;
+};
+
 /// A device. Thread-safe. Outlives its lanes and memory.
 class Device {
  public:
@@ -99,6 +115,12 @@ class Device {
   /// Host memory that copies may run to and from at full speed, aligned to 4 KiB. `BUSY` when out of memory.
   virtual Result<Memory> AllocatePinned(size_t bytes) = 0;
   virtual Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) = 0;
+  /// The kernels that launching `work` would run, in order; nothing is launched and the pointers of `work`
+  /// may be null. Empty where the device has no kernels of its own (the CPU). May take milliseconds a kernel
+  /// the first time, because it loads them: not for threads that others wait for.
+  virtual Result<std::vector<KernelInfo>> DescribeWork(const Work& work) = 0;
+  /// The same for every step of the teaching ladder, at one documented shape a group.
+  virtual Result<std::vector<LadderKernel>> DescribeLadder() = 0;
   /// Not OK once the device is unusable for good (INTERNAL, reason DEVICE_FAILED). Stays so.
   virtual Status health() const = 0;
 };

@@ -42,6 +42,7 @@ Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, con
 
 Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
     : device_(std::move(device)),
+      introspection_(device_.get()),
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
@@ -165,8 +166,8 @@ Result<std::shared_ptr<Job>> Engine::Find(const std::string& job, const std::str
                         .field = "join.job",
                         .value = job,
                         .allowed = instance_ + "-*"}));
-  std::shared_ptr<Job>
-      alive;  // outlives the lock: were it the last reference, the job's end would want it too
+  // Outlives the lock: were it the last reference, the job's end would want it too.
+  std::shared_ptr<Job> alive;
   std::lock_guard lock(mutex_);
   const auto found = jobs_.find(job);
   if (found != jobs_.end()) alive = found->second.lock();
@@ -177,6 +178,19 @@ Result<std::shared_ptr<Job>> Engine::Find(const std::string& job, const std::str
                       .field = "join.job",
                       .value = job,
                       .allowed = "Opened.job of a job that still runs"}));
+}
+
+void Engine::DescribeKernels(std::unique_ptr<Operation> operation, std::string text,
+                             Introspection::OnKernels on_kernels) {
+  auto answer = [this, on_kernels = std::move(on_kernels)](Result<std::vector<KernelLaunch>> kernels) {
+    if (!kernels && !device_->health().ok()) {
+      DeviceFailed();  // an idle server may notice here first
+      kernels = Fail(Gone());
+    }
+    on_kernels(std::move(kernels));
+  };
+  if (!operation) return introspection_.DescribeCatalogue(std::move(answer));
+  introspection_.Describe(std::move(operation), std::move(text), std::move(answer));
 }
 
 // --- life -----------------------------------------------------------------------------------------

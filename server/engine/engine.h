@@ -13,6 +13,7 @@
 #include "server/base/stats.h"
 #include "server/engine/admission.h"
 #include "server/engine/device.h"
+#include "server/engine/introspection.h"
 #include "server/engine/job.h"
 #include "server/engine/operation.h"
 #include "server/engine/timer.h"
@@ -54,6 +55,12 @@ class Engine {
   /// Refuses everything that waits and every later Open with `why`; running jobs go on.
   void Close(const Status& why) { admission_.Close(why); }
 
+  /// The launches of an operation (`text` tells it to people), or, with null, the catalogue; see
+  /// Introspection. Needs no admission: nothing is launched or leased. UNAVAILABLE when the device has
+  /// failed.
+  void DescribeKernels(std::unique_ptr<Operation> operation, std::string text,
+                       Introspection::OnKernels on_kernels);
+
   /// Drops a reference soon, on a thread that may enqueue device work.
   void DropSoon(std::shared_ptr<const void> hold);
   Timer& timer() { return timer_; }
@@ -81,6 +88,7 @@ class Engine {
   void DeviceFailed();
 
   const std::unique_ptr<Device> device_;
+  Introspection introspection_;
   const EngineOptions options_;
   const std::string instance_;
   Timer timer_;

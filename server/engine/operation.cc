@@ -58,6 +58,32 @@ class TransposeOperation : public Operation {
   transpose::Plan plan_;
 };
 
+class GaussianOperation : public Operation {
+ public:
+  explicit GaussianOperation(gaussian::Plan plan) : plan_(std::move(plan)) {}
+
+  std::string_view name() const override { return "gaussian_pdf"; }
+  std::string_view numeric_version() const override { return gaussian::kNumericVersion; }
+  std::span<const ArraySpec> operands() const override { return {&plan_.input(), 1}; }
+  const ArraySpec& result() const override { return plan_.result(); }
+  int64_t scratch_bytes() const override { return 0; }
+  int64_t range_count() const override { return plan_.range_count(); }
+  ByteInterval range_bytes(int64_t index) const override {
+    const gaussian::Range range = plan_.range(index);
+    const int64_t size = SizeOf(plan_.input().dtype);
+    return {range.begin * size, range.end * size};
+  }
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    return GaussianRange{&plan_, plan_.range(index), buffers.operands[0], buffers.result};
+  }
+  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
+  // Element by element: what has arrived can be computed and sent back while the rest is on its way.
+  bool ranges_fill_result() const override { return true; }
+
+ private:
+  gaussian::Plan plan_;
+};
+
 }  // namespace
 
 std::unique_ptr<Operation> MakeRmse(rmse::Plan plan) {
@@ -66,6 +92,10 @@ std::unique_ptr<Operation> MakeRmse(rmse::Plan plan) {
 
 std::unique_ptr<Operation> MakeTranspose(transpose::Plan plan) {
   return std::make_unique<TransposeOperation>(std::move(plan));
+}
+
+std::unique_ptr<Operation> MakeGaussian(gaussian::Plan plan) {
+  return std::make_unique<GaussianOperation>(std::move(plan));
 }
 
 }  // namespace tilewire::engine

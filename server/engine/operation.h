@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernels/array/shape.h"
-#include "kernels/rmse/rmse.h"
 #include "server/engine/device.h"
 
 namespace tilewire::engine {
@@ -52,5 +51,6 @@ class Operation {
 /// Takes a plan; INVALID_ARGUMENT from making the plan is the caller's to handle.
 std::unique_ptr<Operation> MakeRmse(rmse::Plan plan);
 std::unique_ptr<Operation> MakeTranspose(transpose::Plan plan);
+std::unique_ptr<Operation> MakeGaussian(gaussian::Plan plan);
 
 }  // namespace tilewire::engine

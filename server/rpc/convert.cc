@@ -72,17 +72,39 @@ Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& i
   return engine::MakeTranspose(std::move(plan));
 }
 
+Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
+                                                             const v1::GaussianOp& op) {
+  TILEWIRE_ASSIGN_OR_RETURN(auto plan, gaussian::Plan::Make(input, op.mean(), op.stddev()));
+  return engine::MakeGaussian(std::move(plan));
+}
+
+namespace {
+/// `Request` has the oneof and the operands of Open; `prefix` stands before its fields in messages.
+template <typename Request>
+Result<std::unique_ptr<engine::Operation>> Named(const Request& request, const std::string& prefix) {
+  const auto kind = request.operation_case();
+  if (kind == Request::OPERATION_NOT_SET)
+    return BadValue(prefix + "operation", "not set", "rmse, transpose or gaussian_pdf");
+  const int wanted = kind == Request::kRmse ? 2 : 1;
+  if (request.operands_size() != wanted)
+    return BadValue(prefix + "operands", std::to_string(request.operands_size()) + " specs",
+                    std::to_string(wanted));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec first, FromProto(request.operands(0), "operands[0]"));
+  if (kind == Request::kTranspose) return TransposeOperation(first, request.transpose());
+  if (kind == Request::kGaussianPdf) return GaussianOperation(first, request.gaussian_pdf());
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec second, FromProto(request.operands(1), "operands[1]"));
+  return RmseOperation(first, second, request.rmse());
+}
+}  // namespace
+
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open) {
-  const bool is_rmse = open.operation_case() == v1::Open::kRmse;
-  if (!is_rmse && open.operation_case() != v1::Open::kTranspose)
-    return BadValue("open.operation", "not set", "rmse or transpose");
-  const int wanted = is_rmse ? 2 : 1;
-  if (open.operands_size() != wanted)
-    return BadValue("open.operands", std::to_string(open.operands_size()) + " specs", std::to_string(wanted));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec first, FromProto(open.operands(0), "operands[0]"));
-  if (!is_rmse) return TransposeOperation(first, open.transpose());
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec second, FromProto(open.operands(1), "operands[1]"));
-  return RmseOperation(first, second, open.rmse());
+  return Named(open, "open.");
+}
+
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request) {
+  const bool nothing = request.operation_case() == v1::DescribeKernelsRequest::OPERATION_NOT_SET;
+  if (nothing && request.operands_size() == 0) return std::unique_ptr<engine::Operation>();
+  return Named(request, "");
 }
 
 Result<int64_t> OutputChunkBytes(const v1::Options& options) {

@@ -6,7 +6,6 @@
 
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
-#include "server/base/stats.h"
 #include "server/base/timing.h"
 #include "server/engine/operation.h"
 #include "tilewire/v1/device.pb.h"
@@ -24,8 +23,12 @@ Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, con
                                                          const v1::RmseOp& op);
 Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
                                                               const v1::TransposeOp& op);
+Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
+                                                             const v1::GaussianOp& op);
 /// The operation of an Open; INVALID_ARGUMENT when it names none or a wrong number of operands.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open);
+/// The operation of a question about kernels, null where it names none; INVALID_ARGUMENT as above.
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request);
 
 /// Bytes a chunk of output may have; INVALID_ARGUMENT outside 4 KiB to 4 MiB.
 Result<int64_t> OutputChunkBytes(const v1::Options& options);

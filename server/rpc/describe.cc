@@ -1,8 +1,60 @@
+// What the server is, and what kernels its device runs.
 #include "server/base/limits.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/unary.h"
 
 namespace tilewire::rpc {
+namespace {
+
+void ToProto(const int64_t x, const int64_t y, const int64_t z, v1::Extent3* out) {
+  out->set_x(static_cast<uint64_t>(x));
+  out->set_y(static_cast<uint64_t>(y));
+  out->set_z(static_cast<uint64_t>(z));
+}
+
+void ToProto(const engine::KernelLaunch& launch, v1::KernelLaunch* out) {
+  const KernelInfo& kernel = launch.kernel;
+  out->set_group(launch.group);
+  out->set_operation(launch.operation);
+  out->set_part(launch.part);
+  out->set_name(kernel.name);
+  out->set_registers(static_cast<uint32_t>(kernel.registers));
+  out->set_local_bytes(static_cast<uint64_t>(kernel.local_bytes));
+  out->set_static_shared_bytes(static_cast<uint64_t>(kernel.static_shared_bytes));
+  out->set_dynamic_shared_bytes(static_cast<uint64_t>(kernel.dynamic_shared_bytes));
+  out->set_const_bytes(static_cast<uint64_t>(kernel.const_bytes));
+  out->set_max_threads_per_block(static_cast<uint32_t>(kernel.max_threads_per_block));
+  out->set_binary_version(static_cast<uint32_t>(kernel.binary_version));
+  out->set_ptx_version(static_cast<uint32_t>(kernel.ptx_version));
+  ToProto(kernel.grid[0], kernel.grid[1], kernel.grid[2], out->mutable_grid());
+  ToProto(kernel.block[0], kernel.block[1], kernel.block[2], out->mutable_block());
+  out->set_blocks_per_multiprocessor(static_cast<uint32_t>(kernel.blocks_per_multiprocessor));
+  out->set_occupancy(kernel.occupancy);
+}
+
+std::string TextOf(const engine::Operation& operation, const v1::DescribeKernelsRequest& request) {
+  const auto& axes = request.has_rmse() ? request.rmse().axes() : request.transpose().axes();
+  return engine::OperationText(operation.name(), operation.operands()[0],
+                               {axes.data(), static_cast<size_t>(axes.size())});
+}
+
+Result<v1::DescribeKernelsRequest> ParseQuestion(UnaryCall& call) {
+  if (call.request.Length() > static_cast<size_t>(kMaxHeaderBytes))
+    return OverLimit("request", std::to_string(call.request.Length()) + " bytes",
+                     std::to_string(kMaxHeaderBytes));
+  Received message;
+  if (!message.Take(&call.request))
+    return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message"));
+  std::string bytes;
+  for (const wire::Bytes piece : message.pieces())
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  v1::DescribeKernelsRequest request;
+  if (!request.ParseFromString(bytes))
+    return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "the request is no " + request.GetTypeName()));
+  return request;
+}
+
+}  // namespace
 
 Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   const engine::Engine& engine = call.engine();
@@ -13,6 +65,7 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   response.set_version(call.shared().version);
   response.add_numeric_versions(std::string(rmse::kNumericVersion));
   response.add_numeric_versions(std::string(transpose::kNumericVersion));
+  response.add_numeric_versions(std::string(gaussian::kNumericVersion));
 
   const engine::DeviceFacts& facts = engine.facts();
   v1::DeviceInfo* device = response.add_devices();
@@ -44,6 +97,28 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   budgets->set_jobs_in_flight(stats.jobs_in_flight);
   budgets->set_jobs_queued(stats.jobs_queued);
 
+  Message message;
+  message.AddCopy(response.SerializeAsString());
+  *reply = message.Build();
+  co_return Status();
+}
+
+Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
+  const auto request = ParseQuestion(call);
+  if (!request) co_return request.error();
+  auto operation = OperationOf(*request);
+  if (!operation) co_return operation.error();
+  std::string text = *operation ? TextOf(**operation, *request) : std::string();
+  // Loading kernels takes its time: the engine does it on a thread of its own, and this one serves other
+  // calls.
+  const auto kernels =
+      co_await OnQueue<Result<std::vector<engine::KernelLaunch>>>(call.queue(), [&](auto resume) {
+        call.engine().DescribeKernels(*std::move(operation), std::move(text), std::move(resume));
+      });
+  if (!kernels) co_return kernels.error();
+  v1::DescribeKernelsResponse response;
+  response.set_device(call.engine().facts().id);
+  for (const engine::KernelLaunch& launch : *kernels) ToProto(launch, response.add_kernels());
   Message message;
   message.AddCopy(response.SerializeAsString());
   *reply = message.Build();

@@ -23,9 +23,10 @@
 namespace tilewire::rpc {
 namespace {
 
-using KernelsService = v1::Kernels::WithRawMethod_Rmse<
-    v1::Kernels::WithRawMethod_Transpose<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>;
-using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::Service>;
+using KernelsService = v1::Kernels::WithRawMethod_Rmse<v1::Kernels::WithRawMethod_Transpose<
+    v1::Kernels::WithRawMethod_GaussianPdf<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>;
+using DeviceService =
+    v1::Device::WithRawMethod_Describe<v1::Device::WithRawMethod_DescribeKernels<v1::Device::Service>>;
 
 // Requests asked for in advance, a method and queue: a burst finds somebody waiting.
 constexpr int kAccepts = 4;
@@ -151,11 +152,17 @@ void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
     AcceptUnary(
         "Kernels.Transpose", queue, [this](auto... arguments) { kernels_.RequestTranspose(arguments...); },
         &ServeTranspose);
+    AcceptUnary(
+        "Kernels.GaussianPdf", queue,
+        [this](auto... arguments) { kernels_.RequestGaussianPdf(arguments...); }, &ServeGaussianPdf);
     AcceptExecute(queue);
   }
   AcceptUnary(
       "Device.Describe", queue, [this](auto... arguments) { device_.RequestDescribe(arguments...); },
       &ServeDescribe);
+  AcceptUnary(
+      "Device.DescribeKernels", queue,
+      [this](auto... arguments) { device_.RequestDescribeKernels(arguments...); }, &ServeDescribeKernels);
 }
 
 template <typename Request>

@@ -83,11 +83,27 @@ Result<Request> ParseTranspose(const Received& message) {
   return request;
 }
 
-// RmseResponse and TransposeResponse have the same fields: result 1 {spec 1, data 15}, numeric_version 2,
-// timing 3.
+Result<Request> ParseGaussianPdf(const Received& message) {
+  static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
+  Request request;
+  TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
+                            ParseHeader<v1::GaussianPdfRequest>(message, kOperands, &request.view));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, FromProto(proto.input().spec(), "input.spec"));
+  if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
+  TILEWIRE_ASSIGN_OR_RETURN(request.operation, GaussianOperation(input, proto.op()));
+  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], input, "input"));
+  request.trace = proto.options().trace();
+  return request;
+}
+
+// The replies have the same fields: result 1 {spec 1, data 15}, numeric_version 2, timing 3.
 grpc::ByteBuffer BuildReply(const engine::Job& job, const std::vector<engine::OutputPiece>& pieces) {
   static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
+  static_assert(int{v1::RmseResponse::kResultFieldNumber} ==
+                int{v1::GaussianPdfResponse::kResultFieldNumber});
   static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
+  static_assert(int{v1::RmseResponse::kTimingFieldNumber} ==
+                int{v1::GaussianPdfResponse::kTimingFieldNumber});
   const auto bytes = static_cast<uint64_t>(job.operation().result().bytes());
   v1::ArrayResult result;
   ToProto(job.operation().result(), result.mutable_spec());
@@ -183,6 +199,10 @@ Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply) {
 
 Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply) {
   return ServeKernel(call, &ParseTranspose, reply);
+}
+
+Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseGaussianPdf, reply);
 }
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {

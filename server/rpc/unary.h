@@ -22,7 +22,9 @@ using UnaryHandler = Task<Status> (*)(UnaryCall& call, grpc::ByteBuffer* reply);
 
 Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply);
 
 /// Runs a handler and finishes the call, whatever the handler does.
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler);

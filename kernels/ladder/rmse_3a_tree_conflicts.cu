@@ -1,0 +1,34 @@
+// RMSE, step 3a: the same tree with the working threads packed together, which moves the trouble into the
+// banks.
+#include "kernels/ladder/tree_step.h"
+
+namespace tilewire::ladder {
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void ConflictsKernel(const float* a, const float* b, int64_t n, float* sum) {
+  __shared__ float sums[kThreads];
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const float d = i < n ? a[i] - b[i] : 0;
+  sums[threadIdx.x] = d * d;
+  for (int s = 1; s < kThreads; s *= 2) {
+    __syncthreads();
+    // Threads 0, 1, 2, … work, but 2·s words apart: at s = 4 lanes 0, 4, 8, … of a warp meet in one bank.
+    const int at = 2 * s * static_cast<int>(threadIdx.x);
+    if (at < kThreads) sums[at] += sums[at + s];
+  }
+  if (threadIdx.x == 0) atomicAdd(sum, sums[0]);
+}
+
+}  // namespace
+
+constinit const RmseStep kRmseTreeConflicts = {
+    .info = TreeInfo(
+        "3a_tree_conflicts",
+        "The same tree with adjacent threads at work: whole warps retire early, but strided addresses "
+        "collide in the banks of shared memory."),
+    .scratch_bytes = OneFloat,
+    .run = RunTree<ConflictsKernel, kThreads>};
+
+}  // namespace tilewire::ladder
