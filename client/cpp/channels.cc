@@ -5,12 +5,14 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
 #include <climits>
+#include <iterator>
 
 namespace tilewire::client {
 namespace {
 constexpr int kMaxMessageBytes = (4 << 20) + (64 << 10);
-constexpr size_t kMaxIdle = 8;
+constexpr size_t kMaxIdle = 16;
 
 /// Keeps gRPC initialised until the process ends. Else the last channel's destructor would shut gRPC down,
 /// which joins a thread that, when a socket was full a moment ago, sleeps for up to 10 s. Nothing is lost:
@@ -44,21 +46,27 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Con
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), args);
 }
 
-std::shared_ptr<grpc::Channel> StreamChannels::Take() {
+std::shared_ptr<grpc::Channel> StreamChannels::Take(const std::string& address) {
   {
     const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      auto channel = std::move(idle_.back());
-      idle_.pop_back();
+    const auto last = std::find_if(idle_.rbegin(), idle_.rend(),
+                                   [&address](const auto& idle) { return idle.first == address; });
+    if (last != idle_.rend()) {
+      auto channel = std::move(last->second);
+      idle_.erase(std::next(last).base());
       return channel;
     }
   }
-  return MakeChannel(address_, options_);
+  return MakeChannel(address, options_);
 }
 
-void StreamChannels::Return(std::shared_ptr<grpc::Channel> channel) {
+void StreamChannels::Return(std::shared_ptr<grpc::Channel> channel, const std::string& address) {
+  std::shared_ptr<grpc::Channel> oldest;  // closed without the lock
   const std::lock_guard lock(mutex_);
-  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(channel));
+  idle_.emplace_back(address, std::move(channel));
+  if (idle_.size() <= kMaxIdle) return;
+  oldest = std::move(idle_.front().second);
+  idle_.erase(idle_.begin());
 }
 
 }  // namespace tilewire::client

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cpp/client.h"
@@ -22,16 +23,21 @@ class StreamChannels {
  public:
   StreamChannels(std::string address, const ConnectOptions& options)
       : address_(std::move(address)), options_(options) {}
-  /// An idle connection, or a new one.
-  std::shared_ptr<grpc::Channel> Take();
+  /// The server's address, as the user gave it.
+  const std::string& address() const { return address_; }
+  /// An idle connection, or a new one, to the server or to another address of it.
+  std::shared_ptr<grpc::Channel> Take() { return Take(address_); }
+  std::shared_ptr<grpc::Channel> Take(const std::string& address);
   /// Keeps a connection for the next call.
-  void Return(std::shared_ptr<grpc::Channel> channel);
+  void Return(std::shared_ptr<grpc::Channel> channel) { Return(std::move(channel), address_); }
+  void Return(std::shared_ptr<grpc::Channel> channel, const std::string& address);
 
  private:
   const std::string address_;
   const ConnectOptions options_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<grpc::Channel>> idle_;  // guarded by mutex_
+  /// Address and connection, last used last.
+  std::vector<std::pair<std::string, std::shared_ptr<grpc::Channel>>> idle_;  // guarded by mutex_
 };
 
 }  // namespace tilewire::client

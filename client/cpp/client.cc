@@ -3,12 +3,13 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "client/cpp/channels.h"
 #include "client/cpp/convert.h"
 #include "client/cpp/retry.h"
-#include "client/cpp/stream_call.h"
+#include "client/cpp/striped_call.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
 
@@ -165,10 +166,16 @@ Result<Reply> Client::Impl::Attempts(const CallSpec& spec, bool streamed) {
 }
 
 Attempt Client::Impl::Stream(const CallSpec& spec) {
-  StreamCall call(spec, stream_channels_.Take());
-  Attempt attempt = call.Run();
-  if (auto channel = call.TakeChannel()) stream_channels_.Return(std::move(channel));
-  return attempt;
+  uint32_t connections = spec.options.connections;
+  if (connections == 0) {
+    int64_t bytes = spec.result.bytes();
+    for (const auto& source : spec.sources) bytes += source.spec().bytes();
+    connections = WorthwhileConnections(bytes);
+  }
+  // Each stream would turn a Fortran order array around for itself.
+  for (const auto& source : spec.sources)
+    if (source.fortran_order()) connections = 1;
+  return StripedCall(spec, &stream_channels_, connections).Run();
 }
 
 Result<ServerInfo> Client::Impl::Describe(const CallOptions& options) {
@@ -251,7 +258,7 @@ Result<RmseReply> Client::Rmse(const ArraySource& a, const ArraySource& b, const
   const ArraySource operands[2] = {a, b};
   RmseReply out;
   const Sink sink = [&out](uint64_t offset, std::span<const uint8_t> bytes) {
-    out.values.resize((offset + bytes.size() + 7) / 8);
+    out.values.resize(std::max(out.values.size(), (offset + bytes.size() + 7) / 8));
     std::memcpy(reinterpret_cast<uint8_t*>(out.values.data()) + offset, bytes.data(), bytes.size());
     return Status();
   };

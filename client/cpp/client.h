@@ -98,7 +98,7 @@ struct CallOptions {
   std::optional<std::chrono::milliseconds> timeout;
   /// A stop request ends the call with CANCELLED. May come from any thread (not from a signal handler).
   std::stop_token stop;
-  /// Called on the calling thread after each message of a streamed call; must be quick.
+  /// Called after each message of a streamed call, by one thread at a time; must be quick.
   std::function<void(const Progress&)> progress;
   CallForm form = CallForm::kAuto;
   /// Attempts in all, for BUSY servers and for servers that could not be reached; pushback of the server is
@@ -108,10 +108,16 @@ struct CallOptions {
   std::string request_id;
   /// Payload of a message, 4 KiB to 4 MiB. 1 MiB is best.
   uint64_t message_bytes = 1 << 20;
+  /// Connections that carry a streamed call, at most; 0: as many as its size and this machine's cores are
+  /// worth. The server may grant fewer.
+  uint32_t connections = 0;
+  /// The sink may be called by several threads at once, for different bytes.
+  bool concurrent_sink = false;
 };
 
-/// Takes result bytes: `bytes` at `offset` of the result, ascending and gapless. An error ends the call with
-/// it. Runs on the calling thread.
+/// Takes result bytes: `bytes` at `offset` of the result, each byte once. With one connection offsets ascend
+/// without gaps and it runs on the calling thread; with several, pieces come in any order and on other
+/// threads, one at a time unless CallOptions::concurrent_sink. An error ends the call with it.
 using Sink = std::function<Status(uint64_t offset, std::span<const uint8_t> bytes)>;
 
 /// How to connect.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace tilewire::client {
@@ -33,15 +34,14 @@ class Schedule {
     turn_end_ = turn_;
   }
 
-  /// The next chunk, or nothing once all bytes were handed out.
-  std::optional<ChunkPlan> Next() {
+  /// The next turn: the rest of a block, or of a group of small ones, of one operand. Nothing once all bytes
+  /// were handed out. Turns may be sent by different streams.
+  std::optional<ChunkPlan> NextTurn() {
     for (size_t tried = 0; tried <= sizes_.size() && !sizes_.empty(); ++tried) {
       const uint64_t end = std::min(sizes_[operand_], turn_end_);
       if (sent_[operand_] < end) {
-        const uint64_t bytes = std::min(end - sent_[operand_], message_);
-        const ChunkPlan chunk{static_cast<uint32_t>(operand_), sent_[operand_], bytes};
-        sent_[operand_] += bytes;
-        return chunk;
+        const uint64_t begin = std::exchange(sent_[operand_], end);
+        return ChunkPlan{static_cast<uint32_t>(operand_), begin, end - begin};
       }
       if (++operand_ == sizes_.size()) {
         operand_ = 0;
@@ -49,6 +49,14 @@ class Schedule {
       }
     }
     return std::nullopt;
+  }
+
+  /// Cuts the next message off a turn.
+  ChunkPlan CutMessage(ChunkPlan* turn) const {
+    const ChunkPlan message{turn->operand, turn->offset, std::min(turn->bytes, message_)};
+    turn->offset += message.bytes;
+    turn->bytes -= message.bytes;
+    return message;
   }
 
  private:

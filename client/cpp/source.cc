@@ -150,11 +150,21 @@ SourceSlice SourceReader::Slice(uint64_t offset, uint64_t bytes) {
   return {{window_->data() + (offset - window_offset_), bytes}, window_};
 }
 
-void SourceReader::DoneUpTo(uint64_t offset) {
-  if (source_.fortran_order_ || !source_.file_ || offset < dropped_ + kDropBytes) return;
+void SourceReader::Done(uint64_t offset, uint64_t bytes) {
+  if (source_.fortran_order_ || !source_.file_) return;
   const auto start = static_cast<uint64_t>(source_.data_ - source_.file_->bytes().data());
-  source_.file_->Drop(start + dropped_, offset - dropped_);
-  dropped_ = offset - kPageSlack;  // the page that `offset` cuts is dropped next time
+  const auto drop = [&](uint64_t begin, uint64_t end) {
+    if (end > begin) source_.file_->Drop(start + begin, end - begin);
+  };
+  if (offset != done_end_) {
+    drop(done_begin_, done_end_);
+    done_begin_ = offset;
+  }
+  done_end_ = offset + bytes;
+  if (done_end_ - done_begin_ < kDropBytes) return;
+  drop(done_begin_, done_end_);
+  // The page that the end cuts is dropped next time.
+  done_begin_ = done_end_ - std::min(done_end_ - done_begin_, kPageSlack);
 }
 
 }  // namespace tilewire::client

@@ -57,15 +57,15 @@ class SourceReader {
   /// Bytes [offset, offset + bytes) of the array in C order; both multiples of the element size, within the
   /// array.
   SourceSlice Slice(uint64_t offset, uint64_t bytes);
-  /// Says that nothing before `offset` is needed any more; drops pages of a mapped file now and then. Slices
-  /// handed out before stay readable.
-  void DoneUpTo(uint64_t offset);
+  /// Says that these bytes are not needed any more; drops pages of a mapped file now and then. Slices handed
+  /// out before stay readable.
+  void Done(uint64_t offset, uint64_t bytes);
 
  private:
   ArraySource source_;
   std::shared_ptr<const std::vector<uint8_t>> window_;  ///< converted bytes; Fortran order only
   uint64_t window_offset_ = 0;
-  uint64_t dropped_ = 0;
+  uint64_t done_begin_ = 0, done_end_ = 0;  ///< bytes done and not dropped yet
 };
 
 /// Copies elements [begin, end) (C order numbering) of a Fortran order array to `out`, C order. `in` points

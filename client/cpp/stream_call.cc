@@ -12,7 +12,6 @@ void* AsPointer(Tag tag) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(tag));
 }
 
-constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payload
 constexpr auto kReleasePatience = std::chrono::seconds(1);
 constexpr auto kPoll = std::chrono::milliseconds(5);
 
@@ -31,16 +30,16 @@ void Prepare(const CallOptions& options, std::optional<std::chrono::system_clock
   if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
 }
 
-StreamCall::StreamCall(const CallSpec& spec, std::shared_ptr<grpc::Channel> channel)
-    : spec_(spec), channel_(std::move(channel)), readers_(spec.sources.begin(), spec.sources.end()) {
-  for (const auto& source : spec_.sources)
-    progress_.send_total += static_cast<uint64_t>(source.spec().bytes());
-  progress_.receive_total = static_cast<uint64_t>(spec_.result.bytes());
+StreamCall::StreamCall(const CallSpec& spec, Stripe* stripe, std::shared_ptr<grpc::Channel> channel)
+    : spec_(spec),
+      stripe_(stripe),
+      channel_(std::move(channel)),
+      readers_(spec.sources.begin(), spec.sources.end()) {
+  Prepare(spec_.options, spec_.deadline, &context_);
 }
 
 StreamCall::~StreamCall() {
   stream_.reset();
-  context_.reset();
   queue_.Shutdown();
   void* tag;
   bool ok;
@@ -48,19 +47,34 @@ StreamCall::~StreamCall() {
   }
 }
 
-Attempt StreamCall::Run() {
+Status StreamCall::RunFirst(uint32_t streams, OnOpened on_opened, Reply* reply) {
+  on_opened_ = std::move(on_opened);
+  v1::Open* open = first_.mutable_open();
+  SetOperation(spec_.operation, open);
+  for (const auto& source : spec_.sources) ToProto(source.spec(), open->add_operands());
+  open->mutable_options()->set_streams(streams);
+  Status status = Run();
+  if (status.ok() && !result_seen_) status = BadReply("the stream ended well, but without a Result");
+  *reply = std::move(reply_);
+  reply->streamed = true;
+  return status;
+}
+
+Status StreamCall::RunJoined(const std::string& job) {
+  first_.mutable_join()->set_job(job);
+  return Run();
+}
+
+Status StreamCall::Run() {
   stub_.emplace(channel_);
-  context_.emplace();
-  Prepare(spec_.options, spec_.deadline, &*context_);
   Loop();
-  Attempt attempt = Conclude();
+  Status status = abort_.ok() ? FromGrpc(final_, context_) : abort_;
   AwaitReleases();
-  return attempt;
+  return status;
 }
 
 void StreamCall::Loop() {
-  stream_ = stub_->PrepareCall(&*context_, "/tilewire.v1.Kernels/Execute", &queue_);
-  const std::stop_callback on_stop(spec_.options.stop, [this] { context_->TryCancel(); });
+  stream_ = stub_->PrepareCall(&context_, "/tilewire.v1.Kernels/Execute", &queue_);
   stream_->StartCall(AsPointer(kStart));
   pending_ = 1;
   void* tag = nullptr;
@@ -75,7 +89,7 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
   switch (tag) {
     case kStart:
       // Even a call that could not start ends through Read and Finish, which tell why.
-      if (ok) Open();
+      if (ok) WriteFirst();
       incoming_.Clear();
       stream_->Read(&incoming_, AsPointer(kRead));
       ++pending_;
@@ -84,9 +98,8 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
       writing_ = false;
       if (ok && opened_) {
         if (last_chunk_.bytes > 0) {
-          progress_.sent += last_chunk_.bytes;
-          readers_[last_chunk_.operand].DoneUpTo(last_chunk_.offset + last_chunk_.bytes);
-          ReportProgress();
+          stripe_->Sent(last_chunk_.bytes);
+          readers_[last_chunk_.operand].Done(last_chunk_.offset, last_chunk_.bytes);
         }
         WriteNext();
       }
@@ -107,12 +120,8 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
   }
 }
 
-void StreamCall::Open() {
-  v1::ExecuteRequest request;
-  v1::Open* open = request.mutable_open();
-  SetOperation(spec_.operation, open);
-  for (const auto& source : spec_.sources) ToProto(source.spec(), open->add_operands());
-  const grpc::Slice slice(request.SerializeAsString());
+void StreamCall::WriteFirst() {
+  const grpc::Slice slice(first_.SerializeAsString());
   writing_ = true;
   stream_->Write(grpc::ByteBuffer(&slice, 1), AsPointer(kWrite));
   ++pending_;
@@ -120,17 +129,18 @@ void StreamCall::Open() {
 
 void StreamCall::WriteNext() {
   if (writing_ || half_closed_ || finishing_ || !abort_.ok()) return;
-  const auto chunk = schedule_->Next();
-  if (!chunk) {
+  if (!turn_ || turn_->bytes == 0) turn_ = stripe_->NextTurn();
+  if (!turn_) {
     half_closed_ = true;
     stream_->WritesDone(AsPointer(kHalfClose));
     ++pending_;
     return;
   }
+  last_chunk_ = stripe_->CutMessage(&*turn_);
   const grpc::Slice slices[2] = {
-      grpc::Slice(wire::ChunkHeader(chunk->operand, chunk->offset, std::nullopt, chunk->bytes)),
-      gate_->Wrap(readers_[chunk->operand].Slice(chunk->offset, chunk->bytes))};
-  last_chunk_ = *chunk;
+      grpc::Slice(
+          wire::ChunkHeader(last_chunk_.operand, last_chunk_.offset, std::nullopt, last_chunk_.bytes)),
+      gate_->Wrap(readers_[last_chunk_.operand].Slice(last_chunk_.offset, last_chunk_.bytes))};
   writing_ = true;
   stream_->Write(grpc::ByteBuffer(slices, 2), AsPointer(kWrite));
   ++pending_;
@@ -148,24 +158,19 @@ void StreamCall::OnMessage() {
   } else {
     v1::ExecuteResponse response;
     if (!response.ParseFromString(*envelope->other)) return Abort(BadReply("an unreadable message"));
-    if (response.has_opened()) {
-      status = HandleOpened(response.opened());
-    } else if (response.has_result()) {
-      status = HandleResult(response.result());
-    }  // anything else is newer than this client and does not concern it
+    status = HandleResponse(response);
   }
   if (!status.ok()) Abort(std::move(status));
 }
 
-Status StreamCall::HandleOpened(const v1::Opened& opened) {
-  if (opened_) return BadReply("Opened twice");
+Status StreamCall::HandleResponse(const v1::ExecuteResponse& response) {
+  if (response.has_result()) return HandleResult(response.result());
+  const bool first = on_opened_ != nullptr;
+  if (first ? !response.has_opened() : !response.has_joined())
+    return {};  // newer than this client: no concern of it
+  if (opened_) return BadReply(first ? "Opened twice" : "Joined twice");
+  if (first) TILEWIRE_RETURN_IF_ERROR(on_opened_(response.opened()));
   opened_ = true;
-  uint64_t payload = std::clamp<uint64_t>(spec_.options.message_bytes, 4 << 10, 4 << 20);
-  if (opened.max_message_bytes() > 2 * kHeaderRoom)
-    payload = std::min(payload, opened.max_message_bytes() - kHeaderRoom);
-  std::vector<uint64_t> sizes;
-  for (const auto& source : spec_.sources) sizes.push_back(static_cast<uint64_t>(source.spec().bytes()));
-  schedule_.emplace(std::move(sizes), opened.block_bytes(), opened.window_bytes(), payload);
   WriteNext();
   return {};
 }
@@ -173,69 +178,41 @@ Status StreamCall::HandleOpened(const v1::Opened& opened) {
 Status StreamCall::HandleChunk(const wire::ChunkView& chunk) {
   if (!opened_ || result_seen_) return BadReply("an output chunk before Opened or after Result");
   if (chunk.operand != 0) return BadReply("a chunk of result " + std::to_string(chunk.operand));
-  if (chunk.offset != progress_.received || chunk.data_bytes > progress_.receive_total - progress_.received)
-    return BadReply("output bytes " + std::to_string(chunk.offset) + " + " +
-                    std::to_string(chunk.data_bytes) + " after " + std::to_string(progress_.received) +
-                    " of " + std::to_string(progress_.receive_total));
+  if (chunk.offset < next_output_)
+    return BadReply("output byte " + std::to_string(chunk.offset) + " after byte " +
+                    std::to_string(next_output_));
   if (chunk.crc32c && wire::Crc32c(chunk.data) != *chunk.crc32c)
     return Status(Code::kDataLoss, "CHECKSUM",
                   "output chunk at " + std::to_string(chunk.offset) + ": crc32c differs");
-  TILEWIRE_RETURN_IF_ERROR(Deliver(chunk.data));
-  ReportProgress();
-  return {};
+  next_output_ = chunk.offset + chunk.data_bytes;
+  return stripe_->Deliver(chunk.offset, chunk.data);
 }
 
 Status StreamCall::HandleResult(const v1::Result& result) {
-  if (!opened_ || result_seen_) return BadReply("a Result before Opened or twice");
+  if (!on_opened_ || !opened_ || result_seen_)
+    return BadReply("a Result before Opened, twice, or on a joined stream");
   if (result.results_size() != 1)
     return BadReply(std::to_string(result.results_size()) + " results, expected 1");
   const v1::ArrayResult& array = result.results(0);
   TILEWIRE_RETURN_IF_ERROR(CheckSpec(array.spec(), spec_.result));
-  const uint64_t have = progress_.received + array.data().size();
-  if (have != progress_.receive_total)
-    return BadReply("the result has " + std::to_string(have) + " bytes, expected " +
-                    std::to_string(progress_.receive_total));
   const auto* bytes = reinterpret_cast<const uint8_t*>(array.data().data());
-  if (!array.data().empty()) TILEWIRE_RETURN_IF_ERROR(Deliver({{bytes, array.data().size()}}));
+  if (!array.data().empty()) TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(0, {{bytes, array.data().size()}}));
   result_seen_ = true;
   reply_ = {.spec = spec_.result,
             .numeric_version = result.numeric_version(),
             .timing = FromProto(result.timing())};
-  ReportProgress();
-  return {};
-}
-
-Status StreamCall::Deliver(const wire::Pieces& pieces) {
-  for (const wire::Bytes piece : pieces) {
-    TILEWIRE_RETURN_IF_ERROR(spec_.sink(progress_.received, piece));
-    progress_.received += piece.size();
-  }
   return {};
 }
 
 void StreamCall::Abort(Status why) {
   if (abort_.ok()) abort_ = std::move(why);
-  context_->TryCancel();
-}
-
-void StreamCall::ReportProgress() const {
-  if (spec_.options.progress) spec_.options.progress(progress_);
-}
-
-Attempt StreamCall::Conclude() {
-  Attempt attempt{.status = abort_, .anything_sent = last_chunk_.bytes > 0, .reply = std::move(reply_)};
-  attempt.reply.streamed = true;
-  if (attempt.status.ok()) attempt.status = FromGrpc(final_, *context_);
-  if (attempt.status.ok() && !result_seen_)
-    attempt.status = BadReply("the stream ended well, but without a Result");
-  return attempt;
+  context_.TryCancel();
 }
 
 /// Waits until gRPC holds no slice of the sources. It may keep some for a connection whose peer reads
 /// nothing; then only closing that connection helps, and no other call uses it.
 void StreamCall::AwaitReleases() {
   stream_.reset();
-  context_.reset();
   stub_.reset();
   readers_.clear();
   const auto give_up = std::chrono::steady_clock::now() + kReleasePatience;

@@ -1,7 +1,8 @@
-// One attempt of a streamed call, Kernels.Execute. Internal to the library.
+// One stream of a call to Kernels.Execute: the first, which opens the job, or one that joins it. Internal to
+// the library.
 //
 // A single-threaded event loop over one completion queue:
-//   StartCall -> Write(Open), Read -> … Opened arrives -> Write(chunk), Write(chunk), …, WritesDone
+//   StartCall -> Write(Open or Join), Read -> … Opened or Joined arrives -> Write(chunk), …, WritesDone
 //                                      while every Read brings an output chunk or the Result -> end of stream
 //                                      -> Finish
 // At most one write and one read are under way. Reading never waits for writing, so a server that answers,
@@ -13,6 +14,7 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +24,7 @@
 #include "client/cpp/convert.h"
 #include "client/cpp/release_gate.h"
 #include "client/cpp/schedule.h"
+#include "client/cpp/stripe.h"
 #include "proto/wire/codec.h"
 
 namespace tilewire::client {
@@ -47,49 +50,63 @@ struct Attempt {
 void Prepare(const CallOptions& options, std::optional<std::chrono::system_clock::time_point> deadline,
              grpc::ClientContext* context);
 
-/// Runs one attempt. Not thread-safe; one object an attempt. When Run returns, gRPC holds none of the
-/// sources' bytes.
+/// Runs one stream. Not thread-safe, but for Cancel; one object a stream. When Run returns, gRPC holds none
+/// of the sources' bytes.
 class StreamCall {
  public:
-  /// Takes the channel over; see TakeChannel.
-  StreamCall(const CallSpec& spec, std::shared_ptr<grpc::Channel> channel);
+  /// What the server said when it admitted the job.
+  using OnOpened = std::function<Status(const v1::Opened&)>;
+
+  /// Takes the channel over; see TakeChannel. `stripe` is shared by the streams of the call.
+  StreamCall(const CallSpec& spec, Stripe* stripe, std::shared_ptr<grpc::Channel> channel);
   ~StreamCall();
 
-  Attempt Run();
+  /// As the first stream: opens the job for up to `streams` streams, calls `on_opened`, then carries turns.
+  /// The reply is valid when the status is OK.
+  Status RunFirst(uint32_t streams, OnOpened on_opened, Reply* reply);
+  /// As a further stream of `job`. Where it was not opened() the call goes on without it.
+  Status RunJoined(const std::string& job);
+  /// Whether the server took the stream. Any thread.
+  bool opened() const { return opened_.load(); }
+  /// Ends the stream soon, from any thread, at any time.
+  void Cancel() { context_.TryCancel(); }
+
   /// The channel, for the next call; null when it had to be given up.
   std::shared_ptr<grpc::Channel> TakeChannel() { return std::move(channel_); }
 
  private:
+  Status Run();
   void Loop();
   void OnEvent(intptr_t tag, bool ok);
-  void Open();
+  void WriteFirst();
   void WriteNext();
   void OnMessage();
-  Status HandleOpened(const v1::Opened& opened);
+  Status HandleResponse(const v1::ExecuteResponse& response);
   Status HandleChunk(const wire::ChunkView& chunk);
   Status HandleResult(const v1::Result& result);
-  Status Deliver(const wire::Pieces& pieces);
   void Abort(Status why);
-  void ReportProgress() const;
   void AwaitReleases();
-  Attempt Conclude();
 
   const CallSpec& spec_;
+  Stripe* const stripe_;
   std::shared_ptr<grpc::Channel> channel_;
   std::optional<grpc::GenericStub> stub_;
   grpc::CompletionQueue queue_;
-  std::optional<grpc::ClientContext> context_;
+  grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   std::shared_ptr<ReleaseGate> gate_ = std::make_shared<ReleaseGate>();
   std::vector<SourceReader> readers_;
-  std::optional<Schedule> schedule_;  ///< set by Opened
+  v1::ExecuteRequest first_;       ///< Open or Join
+  OnOpened on_opened_;             ///< of the first stream
+  std::optional<ChunkPlan> turn_;  ///< what is being sent, or was last
 
   int pending_ = 0;  ///< operations whose tags have not come back
-  bool writing_ = false, half_closed_ = false, finishing_ = false, opened_ = false, result_seen_ = false;
+  bool writing_ = false, half_closed_ = false, finishing_ = false, result_seen_ = false;
+  std::atomic<bool> opened_{false};
   grpc::ByteBuffer incoming_;
   grpc::Status final_;
-  Status abort_;  ///< why this side ended the call, if it did
-  Progress progress_;
+  Status abort_;              ///< why this side ended the call, if it did
+  uint64_t next_output_ = 0;  ///< output on a stream ascends
   ChunkPlan last_chunk_{};
   Reply reply_;
 };

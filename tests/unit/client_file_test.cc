@@ -185,7 +185,7 @@ TEST(ArraySource, ReadsAFortranFileOverSeveralWindows) {
   std::vector<SourceSlice> held;  // slices stay good while later windows are made
   for (uint64_t at = 0; at < fortran.size(); at += 1 << 20) {
     held.push_back(reader.Slice(at, std::min<uint64_t>(1 << 20, fortran.size() - at)));
-    reader.DoneUpTo(at);
+    reader.Done(at, 1 << 20);
   }
   for (const auto& slice : held)
     out.append(reinterpret_cast<const char*>(slice.bytes.data()), slice.bytes.size());
@@ -206,7 +206,7 @@ TEST(ArraySource, ReadsACOrderFileWithoutCopying) {
   EXPECT_EQ(std::memcmp(all.bytes.data(), data.data(), data.size()), 0);
   const std::span<const uint8_t> pages(all.bytes.data() - 128, data.size());
   ASSERT_GT(MappedPages(pages), 10000u);
-  for (uint64_t at = 0; at <= data.size(); at += 1 << 20) reader.DoneUpTo(at);
+  for (uint64_t at = 0; at <= data.size(); at += 1 << 20) reader.Done(at, 1 << 20);
   EXPECT_LT(MappedPages(pages), 4097u + 32);  // what lies behind the last drop
   EXPECT_EQ(std::memcmp(all.bytes.data(), data.data(), data.size()), 0);
 }

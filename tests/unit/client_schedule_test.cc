@@ -16,7 +16,11 @@ TEST(Schedule, CoversEveryByteOnceWithinTheWindow) {
                {1}, {300'000}, {300'000, 300'000}, {100'000, 7, 900'000}, {}}) {
         Schedule schedule(sizes, block, window, 60'001);
         std::vector<uint64_t> sent(sizes.size(), 0);
-        while (const auto chunk = schedule.Next()) {
+        std::optional<ChunkPlan> turn;
+        for (;;) {
+          if (!turn || turn->bytes == 0) turn = schedule.NextTurn();
+          if (!turn) break;
+          const std::optional<ChunkPlan> chunk = schedule.CutMessage(&*turn);
           ASSERT_EQ(chunk->offset, sent[chunk->operand]);
           ASSERT_GT(chunk->bytes, 0u);
           ASSERT_LE(chunk->bytes, 60'000u);
@@ -25,7 +29,7 @@ TEST(Schedule, CoversEveryByteOnceWithinTheWindow) {
           sent[chunk->operand] += chunk->bytes;
         }
         EXPECT_EQ(sent, sizes);
-        EXPECT_FALSE(schedule.Next());
+        EXPECT_FALSE(schedule.NextTurn());
       }
     }
   }

@@ -1,0 +1,59 @@
+// What the streams of one striped call share. Internal to the library.
+//
+//   Stripe ──turns (a block of an operand each)──> StreamCall 0, 1, 2, … ──messages──> their connections
+//          <──output at any offset────────────────
+//
+// Streams take the next turn when they have sent the last: a slow connection carries less, a refused one
+// nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "client/cpp/schedule.h"
+#include "proto/wire/codec.h"
+
+namespace tilewire::client {
+
+/// Thread-safe, but for Start.
+class Stripe {
+ public:
+  /// `options.progress` and, unless `options.concurrent_sink`, `sink` are called by one thread at a time.
+  Stripe(const Sink& sink, const CallOptions& options, uint64_t send_total, uint64_t receive_total)
+      : sink_(sink), options_(options), progress_{.send_total = send_total, .receive_total = receive_total} {}
+
+  /// The server has admitted the call. Before any turn is taken.
+  void Start(Schedule schedule) { schedule_.emplace(std::move(schedule)); }
+
+  /// The next block of an operand that nobody sends yet.
+  std::optional<ChunkPlan> NextTurn();
+  /// Cuts the next message off a turn.
+  ChunkPlan CutMessage(ChunkPlan* turn) const { return schedule_->CutMessage(turn); }
+  /// Operand bytes were taken by gRPC.
+  void Sent(uint64_t bytes);
+  /// Output bytes that start at `offset`. INTERNAL `BAD_REPLY` beyond the result's end, or the sink's error.
+  Status Deliver(uint64_t offset, const wire::Pieces& pieces);
+  /// Operand bytes that any stream handed to gRPC.
+  bool anything_sent() const { return taken_.load(); }
+  uint64_t received() const;
+  uint64_t receive_total() const { return progress_.receive_total; }
+
+ private:
+  void Report() const {
+    if (options_.progress) options_.progress(progress_);
+  }
+
+  const Sink& sink_;
+  const CallOptions& options_;
+  mutable std::mutex mutex_;
+  std::optional<Schedule> schedule_;  // its turns are guarded by mutex_
+  Progress progress_;                 // totals constant, the rest guarded by mutex_
+  std::atomic<bool> taken_{false};
+};
+
+}  // namespace tilewire::client

@@ -1,0 +1,113 @@
+#include "client/cpp/striped_call.h"
+
+#include <algorithm>
+
+namespace tilewire::client {
+namespace {
+
+constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payload
+/// Opening a connection and filling its window takes as long as some MiB do; beyond eight, machines measured
+/// gained nothing.
+constexpr int64_t kBytesAConnection = 32 << 20;
+constexpr uint32_t kMaxConnections = 8;
+
+uint64_t Total(const std::vector<ArraySource>& sources) {
+  uint64_t total = 0;
+  for (const auto& source : sources) total += static_cast<uint64_t>(source.spec().bytes());
+  return total;
+}
+
+/// Where to reach the server that runs the job, when a balancer may stand between: where this client reaches
+/// it already, if that is one of its own addresses.
+std::string JoinAddress(const v1::Opened& opened, const std::string& connected) {
+  const auto& endpoints = opened.endpoints();
+  if (endpoints.empty() || std::find(endpoints.begin(), endpoints.end(), connected) != endpoints.end())
+    return connected;
+  const bool local = connected.starts_with("unix:");
+  const auto same_kind =
+      std::find_if(endpoints.begin(), endpoints.end(),
+                   [local](const std::string& endpoint) { return endpoint.starts_with("unix:") == local; });
+  return same_kind == endpoints.end() ? endpoints.Get(0) : *same_kind;
+}
+
+}  // namespace
+
+uint32_t WorthwhileConnections(int64_t bytes) {
+  const auto cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxConnections);
+  return static_cast<uint32_t>(std::clamp<int64_t>(bytes / kBytesAConnection, 1, cores));
+}
+
+StripedCall::StripedCall(const CallSpec& spec, StreamChannels* channels, uint32_t connections)
+    : spec_(spec),
+      channels_(channels),
+      connections_(std::max(connections, 1u)),
+      stripe_(spec.sink, spec.options, Total(spec.sources), static_cast<uint64_t>(spec.result.bytes())),
+      first_(spec, &stripe_, channels->Take()) {}
+
+Attempt StripedCall::Run() {
+  const std::stop_callback on_stop(spec_.options.stop, [this] { CancelAll(); });
+  Attempt attempt;
+  const Status first = first_.RunFirst(
+      connections_, [this](const v1::Opened& opened) { return OnOpened(opened); }, &attempt.reply);
+  // A Result comes after every joined stream has ended; those that are still on their way in are not needed.
+  if (!first.ok()) CancelAll();
+  for (Joiner& joiner : joiners_)
+    if (first.ok() && !joiner.call->opened()) joiner.call->Cancel();
+  for (Joiner& joiner : joiners_) {
+    joiner.thread.join();
+    if (auto channel = joiner.call->TakeChannel()) channels_->Return(std::move(channel), joiner.address);
+  }
+  if (auto channel = first_.TakeChannel()) channels_->Return(std::move(channel));
+  attempt.status = Verdict(first);
+  if (attempt.status.ok() && stripe_.received() != stripe_.receive_total())
+    attempt.status = BadReply("the result has " + std::to_string(stripe_.received()) + " bytes, expected " +
+                              std::to_string(stripe_.receive_total()));
+  attempt.anything_sent = stripe_.anything_sent();
+  return attempt;
+}
+
+Status StripedCall::OnOpened(const v1::Opened& opened) {
+  uint64_t payload = std::clamp<uint64_t>(spec_.options.message_bytes, 4 << 10, 4 << 20);
+  if (opened.max_message_bytes() > 2 * kHeaderRoom)
+    payload = std::min(payload, opened.max_message_bytes() - kHeaderRoom);
+  std::vector<uint64_t> sizes;
+  for (const auto& source : spec_.sources) sizes.push_back(static_cast<uint64_t>(source.spec().bytes()));
+  stripe_.Start(Schedule(std::move(sizes), opened.block_bytes(), opened.window_bytes(), payload));
+
+  const std::string address = JoinAddress(opened, channels_->address());
+  const std::lock_guard lock(mutex_);
+  for (uint32_t i = 1; i < std::min(connections_, opened.max_streams()) && !over_; ++i) {
+    Joiner& joiner = joiners_.emplace_back();
+    joiner.address = address;
+    joiner.call = std::make_unique<StreamCall>(spec_, &stripe_, channels_->Take(address));
+    joiner.thread = std::thread([this, &joiner, job = opened.job()] { Join(&joiner, job); });
+  }
+  return {};
+}
+
+void StripedCall::Join(Joiner* joiner, const std::string& job) {
+  joiner->status = joiner->call->RunJoined(job);
+  if (joiner->call->opened() && !joiner->status.ok()) CancelAll();
+}
+
+void StripedCall::CancelAll() {
+  const std::lock_guard lock(mutex_);
+  over_ = true;
+  first_.Cancel();
+  for (Joiner& joiner : joiners_) joiner.call->Cancel();
+}
+
+Status StripedCall::Verdict(const Status& first) const {
+  const auto echoes = [](const Status& status) {
+    return status.reason() == "STREAM_LOST" || status.code() == Code::kCancelled;
+  };
+  if (!echoes(first) && !first.ok()) return first;
+  for (const Joiner& joiner : joiners_)
+    if (joiner.call->opened() && !joiner.status.ok() && !echoes(joiner.status)) return joiner.status;
+  if (!first.ok()) return first;
+  for (const Joiner& joiner : joiners_)
+    if (joiner.call->opened() && !joiner.status.ok()) return joiner.status;
+  return {};
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,53 @@
+// One attempt of a streamed call over one connection or several. Internal to the library.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/cpp/channels.h"
+#include "client/cpp/stream_call.h"
+
+namespace tilewire::client {
+
+/// How many connections a call of `bytes` operand and result bytes is worth on this machine.
+uint32_t WorthwhileConnections(int64_t bytes);
+
+/// Runs one attempt: the first stream on the calling thread, each further one on a thread and a connection of
+/// its own, opened once the server has admitted the job. Streams that cannot join are done without. Not
+/// thread-safe; one object an attempt. When Run returns, gRPC holds none of the sources' bytes.
+class StripedCall {
+ public:
+  StripedCall(const CallSpec& spec, StreamChannels* channels, uint32_t connections);
+
+  Attempt Run();
+
+ private:
+  /// A stream that joins; lives until the call ends.
+  struct Joiner {
+    std::unique_ptr<StreamCall> call;
+    std::thread thread;
+    std::string address;
+    Status status;
+  };
+
+  Status OnOpened(const v1::Opened& opened);
+  void Join(Joiner* joiner, const std::string& job);
+  void CancelAll();
+  /// What ended the call: a stream's own reason rather than that another one was lost.
+  Status Verdict(const Status& first) const;
+
+  const CallSpec& spec_;
+  StreamChannels* const channels_;
+  const uint32_t connections_;
+  Stripe stripe_;
+  StreamCall first_;
+  std::mutex mutex_;
+  bool over_ = false;          // guarded by mutex_
+  std::list<Joiner> joiners_;  // filled on the calling thread
+};
+
+}  // namespace tilewire::client
