@@ -35,7 +35,8 @@ StreamCall::StreamCall(const CallSpec& spec, Stripe* stripe, std::shared_ptr<grp
       stripe_(stripe),
       channel_(std::move(channel)),
       readers_(spec.sources.begin(), spec.sources.end()) {
-  Prepare(spec_.options, spec_.deadline, &context_);
+  context_.emplace();
+  Prepare(spec_.options, spec_.deadline, &*context_);
 }
 
 StreamCall::~StreamCall() {
@@ -68,13 +69,13 @@ Status StreamCall::RunJoined(const std::string& job) {
 Status StreamCall::Run() {
   stub_.emplace(channel_);
   Loop();
-  Status status = abort_.ok() ? FromGrpc(final_, context_) : abort_;
+  Status status = abort_.ok() ? FromGrpc(final_, *context_) : abort_;
   AwaitReleases();
   return status;
 }
 
 void StreamCall::Loop() {
-  stream_ = stub_->PrepareCall(&context_, "/tilewire.v1.Kernels/Execute", &queue_);
+  stream_ = stub_->PrepareCall(&*context_, "/tilewire.v1.Kernels/Execute", &queue_);
   stream_->StartCall(AsPointer(kStart));
   pending_ = 1;
   void* tag = nullptr;
@@ -206,13 +207,17 @@ Status StreamCall::HandleResult(const v1::Result& result) {
 
 void StreamCall::Abort(Status why) {
   if (abort_.ok()) abort_ = std::move(why);
-  context_.TryCancel();
+  context_->TryCancel();
 }
 
 /// Waits until gRPC holds no slice of the sources. It may keep some for a connection whose peer reads
 /// nothing; then only closing that connection helps, and no other call uses it.
 void StreamCall::AwaitReleases() {
   stream_.reset();
+  {
+    const std::lock_guard lock(context_mutex_);
+    context_.reset();
+  }
   stub_.reset();
   readers_.clear();
   const auto give_up = std::chrono::steady_clock::now() + kReleasePatience;

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,7 +70,10 @@ class StreamCall {
   /// Whether the server took the stream. Any thread.
   bool opened() const { return opened_.load(); }
   /// Ends the stream soon, from any thread, at any time.
-  void Cancel() { context_.TryCancel(); }
+  void Cancel() {
+    const std::lock_guard lock(context_mutex_);
+    if (context_) context_->TryCancel();
+  }
 
   /// The channel, for the next call; null when it had to be given up.
   std::shared_ptr<grpc::Channel> TakeChannel() { return std::move(channel_); }
@@ -92,7 +96,8 @@ class StreamCall {
   std::shared_ptr<grpc::Channel> channel_;
   std::optional<grpc::GenericStub> stub_;
   grpc::CompletionQueue queue_;
-  grpc::ClientContext context_;
+  std::mutex context_mutex_;  ///< against Cancel from other threads
+  std::optional<grpc::ClientContext> context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   std::shared_ptr<ReleaseGate> gate_ = std::make_shared<ReleaseGate>();
   std::vector<SourceReader> readers_;
