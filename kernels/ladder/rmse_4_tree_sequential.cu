@@ -5,7 +5,7 @@ namespace tilewire::ladder {
 namespace {
 
 template <int kThreads>
-__global__ void SequentialKernel(const float* a, const float* b, int64_t n, float* sum) {
+__global__ void SequentialKernel(const float* a, const float* b, int64_t n, float* block_sums) {
   __shared__ float sums[kThreads];
   const int thread = threadIdx.x;
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread;
@@ -17,7 +17,7 @@ __global__ void SequentialKernel(const float* a, const float* b, int64_t n, floa
     const int half = (left + 1) / 2;
     if (thread + half < left) sums[thread] += sums[thread + half];
   }
-  if (thread == 0) atomicAdd(sum, sums[0]);
+  if (thread == 0) block_sums[blockIdx.x] = sums[0];
 }
 
 constexpr int kPower = 256, kOther = 352;  // 352 = 11 warps: 352, 176, 88, 44, 22, 11, 6, 3, 2, 1
@@ -29,7 +29,7 @@ constinit const RmseStep kRmseTreeSequential = {
         TreeInfo("4_tree_sequential",
                  "The upper half folds onto the lower: adjacent threads touch adjacent words, without bank "
                  "conflicts, and warps retire early."),
-    .scratch_bytes = OneFloat,
+    .scratch_bytes = TreeBytes<kPower>,
     .run = RunTree<SequentialKernel<kPower>, kPower>};
 
 constinit const RmseStep kRmseTreeAnySize = {
@@ -37,7 +37,7 @@ constinit const RmseStep kRmseTreeAnySize = {
         "4a_tree_any_size",
         "The same with 352 threads, no power of two: the half is rounded up, one level more, the same "
         "speed a level."),
-    .scratch_bytes = OneFloat,
+    .scratch_bytes = TreeBytes<kOther>,
     .run = RunTree<SequentialKernel<kOther>, kOther>};
 
 }  // namespace tilewire::ladder

@@ -127,13 +127,16 @@ TEST_F(Ladder, MatrixTallerThanAGrid) {
 // --- what the README teaches
 // --------------------------------------------------------------------------------------
 
-TEST_F(Ladder, FastMathLosesSubnormalSquares) {
+TEST_F(Ladder, SubnormalSquaresAreLostInFastMathAndInAtomics) {
   const std::vector<float> a(1000, 3e-20f), b(1000, 2e-20f);  // (10^-20)^2 is subnormal in f32
   const double truth = 3e-20f - static_cast<double>(2e-20f);
   for (const RmseStep& step : RmseSteps()) {
     const double value = RunRmse(step, a, b);
-    if (step.info.name == "6b_fast_math") {
-      EXPECT_EQ(value, 0) << "subnormals are flushed";
+    // f32 additions by the memory flush subnormals whatever the compiler was told. A block's sum is normal
+    // again.
+    const bool flushes = step.info.name == "1_atomic" || step.info.name == "2_thread_sums";
+    if (flushes || step.info.name == "6b_fast_math") {
+      EXPECT_EQ(value, 0) << step.info.name;
     } else {
       EXPECT_NEAR(value / truth, 1, 1e-4) << step.info.name;
     }

@@ -1,4 +1,4 @@
-// RMSE, step 3a: the same tree with the working threads packed together, which moves the trouble into the
+// RMSE, step 3b: the same tree with the working threads packed together, which moves the trouble into the
 // banks.
 #include "kernels/ladder/tree_step.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__global__ void ConflictsKernel(const float* a, const float* b, int64_t n, float* sum) {
+__global__ void ConflictsKernel(const float* a, const float* b, int64_t n, float* block_sums) {
   __shared__ float sums[kThreads];
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const float d = i < n ? a[i] - b[i] : 0;
@@ -18,17 +18,17 @@ __global__ void ConflictsKernel(const float* a, const float* b, int64_t n, float
     const int at = 2 * s * static_cast<int>(threadIdx.x);
     if (at < kThreads) sums[at] += sums[at + s];
   }
-  if (threadIdx.x == 0) atomicAdd(sum, sums[0]);
+  if (threadIdx.x == 0) block_sums[blockIdx.x] = sums[0];
 }
 
 }  // namespace
 
 constinit const RmseStep kRmseTreeConflicts = {
     .info = TreeInfo(
-        "3a_tree_conflicts",
+        "3b_tree_conflicts",
         "The same tree with adjacent threads at work: whole warps retire early, but strided addresses "
         "collide in the banks of shared memory."),
-    .scratch_bytes = OneFloat,
+    .scratch_bytes = TreeBytes<kThreads>,
     .run = RunTree<ConflictsKernel, kThreads>};
 
 }  // namespace tilewire::ladder
