@@ -16,7 +16,7 @@ namespace tilewire::bench {
 
 struct RunSettings {
   StoppingRule rule;
-  std::vector<Mode> modes = {Mode::kCold, Mode::kHot, Mode::kCompletion};
+  std::vector<Mode> modes = AllModes();
   /// Mode::kCompletion is measured only where a hot run's median is shorter than this.
   double completion_below_seconds = 200e-6;
 };
