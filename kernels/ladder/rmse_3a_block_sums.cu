@@ -13,6 +13,7 @@ __global__ void BlockSumsKernel(const float* a, const float* b, int64_t n, float
   sums[threadIdx.x] = d * d;
   for (int s = 1; s < kThreads; s *= 2) {
     __syncthreads();
+    // Compiled to predicated instructions: every warp issues them on every level, though few lanes take part.
     if (threadIdx.x % (2 * s) == 0) sums[threadIdx.x] += sums[threadIdx.x + s];
   }
   if (threadIdx.x == 0) block_sums[blockIdx.x] = sums[0];  // an address of its own: nobody waits
@@ -21,10 +22,9 @@ __global__ void BlockSumsKernel(const float* a, const float* b, int64_t n, float
 }  // namespace
 
 constinit const RmseStep kRmseBlockSums = {
-    .info = TreeInfo(
-        "3a_block_sums",
-        "A place for each block's sum and a second launch in place of atomics: no queue, and from here on "
-        "the same bits each time."),
+    .info = TreeInfo("3a_block_sums",
+                     "A place for each block's sum and a second launch in place of atomics: no queue, and "
+                     "from here on the same bits each time."),
     .scratch_bytes = TreeBytes<kThreads>,
     .run = RunTree<BlockSumsKernel, kThreads>};
 

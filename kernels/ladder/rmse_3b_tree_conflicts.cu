@@ -14,20 +14,20 @@ __global__ void ConflictsKernel(const float* a, const float* b, int64_t n, float
   sums[threadIdx.x] = d * d;
   for (int s = 1; s < kThreads; s *= 2) {
     __syncthreads();
-    // Threads 0, 1, 2, … work, but 2·s words apart: at s = 4 lanes 0, 4, 8, … of a warp meet in one bank.
     const int at = 2 * s * static_cast<int>(threadIdx.x);
-    if (at < kThreads) sums[at] += sums[at + s];
+    if (at >= kThreads) return;  // barriers wait for threads that have not left, so whole warps may go
+    // Lanes work 2·s words apart: at s = 4 lanes 0, 4, 8, … of a warp meet in one bank.
+    sums[at] += sums[at + s];
   }
-  if (threadIdx.x == 0) block_sums[blockIdx.x] = sums[0];
+  block_sums[blockIdx.x] = sums[0];  // thread 0 is left
 }
 
 }  // namespace
 
 constinit const RmseStep kRmseTreeConflicts = {
-    .info = TreeInfo(
-        "3b_tree_conflicts",
-        "The same tree with adjacent threads at work: whole warps retire early, but strided addresses "
-        "collide in the banks of shared memory."),
+    .info = TreeInfo("3b_tree_conflicts",
+                     "The same tree with adjacent threads at work: whole warps leave early, but strided "
+                     "addresses collide in the banks of shared memory."),
     .scratch_bytes = TreeBytes<kThreads>,
     .run = RunTree<ConflictsKernel, kThreads>};
 

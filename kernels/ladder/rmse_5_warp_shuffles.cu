@@ -17,10 +17,9 @@ __global__ void ShuffleKernel(const float* a, const float* b, int64_t n, float* 
 }  // namespace
 
 constinit const RmseStep kRmseWarpShuffles = {
-    .info = TreeInfo(
-        "5_warp_shuffles",
-        "Warp shuffles: registers to registers, one barrier instead of eight, 32 words of shared memory "
-        "a block."),
+    .info = TreeInfo("5_warp_shuffles",
+                     "Warp shuffles: registers to registers, one barrier instead of eight, 32 words of "
+                     "shared memory a block."),
     .scratch_bytes = TreeBytes<kThreads>,
     .run = RunTree<ShuffleKernel, kThreads>};
 
