@@ -60,8 +60,9 @@ Status CopyByVectors(const MoveData& data, Stream stream) {
   return CopyVectors(data.in.data(), data.out.data(), data.in.bytes(), stream);
 }
 
-Case CopyCase(int64_t bytes, std::string implementation, MoveKernel::Function run) {
+Case CopyCase(int64_t bytes, std::string implementation, MoveKernel::Function run, bool replayable) {
   MoveKernel kernel;
+  kernel.replayable = replayable;
   kernel.implementation = std::move(implementation);
   kernel.run = std::move(run);
   return MoveCase("copies", "copy/" + FormatBytes(bytes), DType::kU32, {bytes / 4}, {0}, std::move(kernel));
@@ -85,8 +86,8 @@ void AddCopyCases(const CaseOptions& /*options*/, std::vector<Case>* cases) {
     cases->push_back(std::move(read));
   }
   for (const int64_t mib : {2, 16, 128, 512, 1024}) {
-    Case vectors = CopyCase(mib << 20, "16-byte accesses", CopyByVectors);
-    Case runtime = CopyCase(mib << 20, "cudaMemcpyAsync", CopyByRuntime);
+    Case vectors = CopyCase(mib << 20, "16-byte accesses", CopyByVectors, true);
+    Case runtime = CopyCase(mib << 20, "cudaMemcpyAsync", CopyByRuntime, false);
     if (mib >= 512) vectors.defines_limit = runtime.defines_limit = kCopyLimit;
     cases->push_back(std::move(vectors));
     cases->push_back(std::move(runtime));

@@ -33,11 +33,11 @@ RmseKernel Cub(CubSum sum, int64_t n) {
 
 void AddF32(const std::string& name, const std::vector<int64_t>& shape, bool with_cub,
             std::vector<Case>* cases) {
-  const rmse::Plan plan = PlanRmse(DType::kF32, shape, {});
-  cases->push_back(RmseCase("rmse", name, plan, {}, OurRmse(plan)));
+  const RmseProblem problem = MakeRmseProblem(DType::kF32, shape, {});
+  cases->push_back(RmseCase("rmse", name, problem, OurRmse(problem.plan)));
   if (!with_cub) return;
   for (const CubSum sum : {CubSum::kFloat, CubSum::kDouble}) {
-    cases->push_back(RmseCase("rmse", name, plan, {}, Cub(sum, plan.operand().shape.elements())));
+    cases->push_back(RmseCase("rmse", name, problem, Cub(sum, problem.plan.operand().shape.elements())));
   }
 }
 
@@ -52,8 +52,9 @@ void AddRmseCases(const CaseOptions& /*options*/, std::vector<Case>* cases) {
   }
   for (const DTypeInfo& info : AllDTypes()) {
     if (!IsReal(info.dtype)) continue;
-    const rmse::Plan plan = PlanRmse(info.dtype, {(int64_t{1} << 28) / info.size}, {});
-    cases->push_back(RmseCase("rmse_dtypes", std::string(info.name) + "/256 MiB", plan, {}, OurRmse(plan)));
+    const RmseProblem problem = MakeRmseProblem(info.dtype, {(int64_t{1} << 28) / info.size}, {});
+    cases->push_back(
+        RmseCase("rmse_dtypes", std::string(info.name) + "/256 MiB", problem, OurRmse(problem.plan)));
   }
 }
 

@@ -59,17 +59,11 @@ Status Fill(void* data, int64_t elements, uint64_t seed, cudaStream_t stream) {
   return FromCuda(cudaGetLastError(), "filling with random data");
 }
 
-constexpr int kCopies = 4;
-/// A block copies kCopies · kThreads consecutive vectors; no loop, which would cost some percent.
+/// One vector a thread and no loop: on an H200 faster (4.25 TB/s) than two to eight vectors in flight (4.05
+/// to 4.14).
 __global__ void __launch_bounds__(kThreads) CopyKernel(const uint4* in, uint4* out, int64_t vectors) {
-  const int64_t first = int64_t{blockIdx.x} * (kCopies * kThreads) + threadIdx.x;
-  uint4 values[kCopies];
-#pragma unroll
-  for (int i = 0; i < kCopies; ++i)
-    if (first + i * kThreads < vectors) values[i] = __ldcs(in + first + i * kThreads);
-#pragma unroll
-  for (int i = 0; i < kCopies; ++i)
-    if (first + i * kThreads < vectors) __stcs(out + first + i * kThreads, values[i]);
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < vectors) out[i] = in[i];
 }
 
 constexpr int kReads = 8;
@@ -167,7 +161,7 @@ Status FillRandomBytes(void* data, int64_t bytes, uint64_t seed, cudaStream_t st
 
 Status CopyVectors(const void* in, void* out, int64_t bytes, cudaStream_t stream) {
   const int64_t vectors = bytes / 16;
-  const auto blocks = static_cast<unsigned>((vectors + kCopies * kThreads - 1) / (kCopies * kThreads));
+  const auto blocks = static_cast<unsigned>((vectors + kThreads - 1) / kThreads);
   CopyKernel<<<blocks, kThreads, 0, stream>>>(static_cast<const uint4*>(in), static_cast<uint4*>(out),
                                               vectors);
   return FromCuda(cudaGetLastError(), "copying");

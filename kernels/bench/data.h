@@ -18,7 +18,7 @@ Status FillRandom(DType dtype, void* data, int64_t elements, uint64_t seed, cuda
 /// Random bytes, whatever they mean. `data` is aligned to 8.
 Status FillRandomBytes(void* data, int64_t bytes, uint64_t seed, cudaStream_t stream);
 
-/// Copies with 16-byte accesses, four in flight a thread. `bytes` is a multiple of 16.
+/// Copies with 16-byte accesses, one a thread. `bytes` is a multiple of 16.
 Status CopyVectors(const void* in, void* out, int64_t bytes, cudaStream_t stream);
 /// Reads with 16-byte accesses, eight in flight a thread, and writes nothing but (never, for random data)
 /// `sink`, 4 bytes. `bytes` is a multiple of 16.

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "kernels/bench/data.h"
 #include "kernels/bench/device.h"
@@ -17,9 +18,14 @@ namespace tilewire::bench {
 namespace {
 
 constexpr int kMaxEvents = 17;
-/// Hot runs are replayed as one graph of so many that it lasts at least that long.
+/// Hot runs are timed in batches that last at least that long.
 constexpr double kBatchSeconds = 300e-6;
 constexpr int kMaxBatch = 100;
+/// Shorter runs are replayed as a graph: their launches would take the host longer than the device takes to
+/// run them.
+constexpr double kGraphBelowSeconds = 30e-6;
+/// Runs that take longer are estimated by the first.
+constexpr double kLongSeconds = 20e-3;
 /// What one Sample() takes, about.
 constexpr double kSampleSeconds = 10e-3;
 
@@ -74,7 +80,11 @@ class Graph {
     std::swap(graph_, other.graph_);
     std::swap(executable_, other.executable_);
   }
-  Graph& operator=(Graph&&) = delete;
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    std::swap(executable_, other.executable_);
+    return *this;
+  }
   ~Graph() {
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
     if (graph_ != nullptr) cudaGraphDestroy(graph_);
@@ -100,8 +110,10 @@ int FiguresOf(double seconds, int most) {
 
 class HotSampler : public Sampler {
  public:
-  HotSampler(Stream stream, Events events, Graph graph, int batch, double seconds)
-      : stream_(stream),
+  /// `graph`: of a whole batch, or nothing: then runs are enqueued one by one.
+  HotSampler(Work& work, Stream stream, Events events, std::optional<Graph> graph, int batch, double seconds)
+      : work_(work),
+        stream_(stream),
         events_(std::move(events)),
         graph_(std::move(graph)),
         batch_(batch),
@@ -109,10 +121,10 @@ class HotSampler : public Sampler {
   int batch() const override { return batch_; }
 
   Status Sample(std::vector<double>* seconds) override {
-    TILEWIRE_RETURN_IF_ERROR(graph_.Launch(stream_));  // not timed: puts the host ahead
+    TILEWIRE_RETURN_IF_ERROR(EnqueueBatch());  // not timed: puts the host ahead
     TILEWIRE_RETURN_IF_ERROR(events_.Record(0, stream_));
     for (int i = 0; i < figures_; ++i) {
-      TILEWIRE_RETURN_IF_ERROR(graph_.Launch(stream_));
+      TILEWIRE_RETURN_IF_ERROR(EnqueueBatch());
       TILEWIRE_RETURN_IF_ERROR(events_.Record(i + 1, stream_));
     }
     TILEWIRE_RETURN_IF_ERROR(Wait(stream_));
@@ -124,9 +136,16 @@ class HotSampler : public Sampler {
   }
 
  private:
+  Status EnqueueBatch() {
+    if (graph_) return graph_->Launch(stream_);
+    for (int i = 0; i < batch_; ++i) TILEWIRE_RETURN_IF_ERROR(work_.Run(stream_));
+    return {};
+  }
+
+  Work& work_;
   const Stream stream_;
   Events events_;
-  Graph graph_;
+  const std::optional<Graph> graph_;
   const int batch_, figures_;
 };
 
@@ -223,15 +242,14 @@ Facts DeviceMeter::facts() const {
 }
 
 Result<double> DeviceMeter::Estimate(Work& work, const Events& events) const {
-  TILEWIRE_RETURN_IF_ERROR(work.Run(stream_));
   double best = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4 && best < kLongSeconds; ++i) {
     TILEWIRE_RETURN_IF_ERROR(events.Record(0, stream_));
     TILEWIRE_RETURN_IF_ERROR(work.Run(stream_));
     TILEWIRE_RETURN_IF_ERROR(events.Record(1, stream_));
     TILEWIRE_RETURN_IF_ERROR(Wait(stream_));
     TILEWIRE_ASSIGN_OR_RETURN(const double seconds, events.SecondsBetween(0, 1));
-    best = i == 0 ? seconds : std::min(best, seconds);
+    best = i <= 1 ? seconds : std::min(best, seconds);  // the first may load the kernel
   }
   return best;
 }
@@ -244,8 +262,11 @@ Result<std::unique_ptr<Sampler>> DeviceMeter::Begin(Work& work, Mode mode) {
     return std::make_unique<ColdSampler>(work, stream_, std::move(events), flush_, seconds);
   const double runs = std::ceil(kBatchSeconds / std::max(seconds, 1e-9));
   const int batch = static_cast<int>(std::clamp(runs, 1.0, static_cast<double>(kMaxBatch)));
-  TILEWIRE_ASSIGN_OR_RETURN(Graph graph, Graph::Capture(work, batch, stream_));
-  return std::make_unique<HotSampler>(stream_, std::move(events), std::move(graph), batch, seconds);
+  std::optional<Graph> graph;
+  if (seconds < kGraphBelowSeconds && work.Replayable()) {
+    TILEWIRE_ASSIGN_OR_RETURN(graph, Graph::Capture(work, batch, stream_));
+  }
+  return std::make_unique<HotSampler>(work, stream_, std::move(events), std::move(graph), batch, seconds);
 }
 
 /// Reads for a while, so that clocks have risen before the first measurement.

@@ -20,6 +20,7 @@ class MoveWork : public Work {
         kernel_(std::move(kernel)) {}
 
   Status Run(Stream stream) override { return kernel_.run(data_, stream); }
+  bool Replayable() const override { return kernel_.replayable; }
 
   Result<Check> Verify(Stream stream) override {
     // What an earlier owner left in the memory could be the right answer.

@@ -23,7 +23,8 @@ struct MoveKernel {
   using Function = std::function<Status(const MoveData& data, Stream stream)>;
   std::string implementation;
   std::string note;
-  Function run;  ///< enqueues one run
+  Function run;            ///< enqueues one run
+  bool replayable = true;  ///< Work::Replayable()
 };
 
 /// A case whose output has axis axes[i] of the input as axis i; checked on the device, element by element.

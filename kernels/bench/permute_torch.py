@@ -1,10 +1,10 @@
-"""Measures torch's permute().contiguous() for the random permutations that tilewire_kernel_bench measured.
+"""Measures torch's permute and copy for the random permutations that tilewire_kernel_bench measured.
 
     tilewire_kernel_bench ^permute/ --json permute.json
     python3 kernels/bench/permute_torch.py permute.json [--json torch.json] [--min-time 0.01]
 
 Same cases, same GPU, the same way (medians of cold runs: the L2 is flushed before each by reading four times its
-size). Prints how many times faster ours is: distribution and geometric mean. Needs torch with CUDA.
+size). The copy is clone(), not contiguous(): that would return at once where only unit axes move. Prints how many times faster ours is: distribution and geometric mean. Needs torch with CUDA.
 """
 import argparse
 import json
@@ -49,7 +49,7 @@ def seconds_of(permute, flush, min_seconds, max_runs):
 def measure(case, flush, arguments):
     source = random_tensor(case["shape"], TYPES[case["dtype"]])
     axes = case["axes"]
-    runs = seconds_of(lambda: source.permute(axes).contiguous(), flush, arguments.min_time, arguments.max_runs)
+    runs = seconds_of(lambda: source.permute(axes).clone(memory_format=torch.contiguous_format), flush, arguments.min_time, arguments.max_runs)
     ours = case["cold"]["median_s"]
     torch_median = statistics.median(runs)
     return {"name": case["name"], "bytes": case["bytes"], "ours_s": ours, "torch_s": torch_median,

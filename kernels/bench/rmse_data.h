@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,16 +16,26 @@
 
 namespace tilewire::bench {
 
+/// A plan, and the answers once one implementation's case has asked for them: operands are always the same.
+struct RmseProblem {
+  rmse::Plan plan;
+  std::vector<int32_t> axes;
+  std::shared_ptr<std::vector<double>> expected;  ///< empty until then
+};
+
+/// Throws std::invalid_argument with the reason for an operand or axes that no plan can be made of.
+RmseProblem MakeRmseProblem(DType dtype, const std::vector<int64_t>& shape, const std::vector<int32_t>& axes);
+
 /// Operands a and b, and room for the results. Used by one thread.
 class RmseData {
  public:
-  static Result<RmseData> Make(rmse::Plan plan, uint64_t seed, Stream stream);
+  static Result<RmseData> Make(RmseProblem problem, Stream stream);
 
-  const rmse::Plan& plan() const { return plan_; }
+  const rmse::Plan& plan() const { return problem_.plan; }
   const void* a() const { return a_.data(); }
   const void* b() const { return b_.data(); }
   double* result() const { return result_.as<double>(); }
-  int64_t results() const { return plan_.result().shape.elements(); }
+  int64_t results() const { return plan().result().shape.elements(); }
 
   /// Waits for the stream and fetches the results.
   Result<std::vector<double>> Results(Stream stream) const;
@@ -33,14 +44,13 @@ class RmseData {
   /// first wrong value.
   Result<Check> Compare(double tolerance, Stream stream) const;
 
-  /// Device bytes of operands and results.
-  static int64_t Bytes(const rmse::Plan& plan) { return 2 * plan.operand().bytes() + plan.result().bytes(); }
-
  private:
-  explicit RmseData(rmse::Plan plan) : plan_(std::move(plan)) {}
+  explicit RmseData(RmseProblem problem) : problem_(std::move(problem)) {}
+  Result<std::vector<double>> Compute() const;
+  /// Compute(), or what was computed before.
   Result<std::vector<double>> Expected() const;
 
-  rmse::Plan plan_;
+  RmseProblem problem_;
   DeviceBuffer a_, b_, result_;
 };
 
@@ -55,14 +65,10 @@ struct RmseKernel {
   bool reproducible = true;  ///< two runs must give the same bits
 };
 
-/// Plan of an operand that is known to be right; throws std::invalid_argument with the reason if it is not.
-rmse::Plan PlanRmse(DType dtype, const std::vector<int64_t>& shape, const std::vector<int32_t>& axes);
-
 /// What a server runs for operands that are on the device: tile sums and their combination.
 RmseKernel OurRmse(const rmse::Plan& plan);
 
 /// The case of one implementation; an empty name stands for "f32/2048x2048".
-Case RmseCase(std::string group, std::string name, const rmse::Plan& plan, const std::vector<int32_t>& axes,
-              RmseKernel kernel);
+Case RmseCase(std::string group, std::string name, const RmseProblem& problem, RmseKernel kernel);
 
 }  // namespace tilewire::bench

@@ -87,12 +87,14 @@ TEST(BenchStoppingRule, NoiseThatStaysEndsAtTheMost) {
   EXPECT_EQ(ShouldStop(rule, Noisy(9), 10), Stop::kMaxTime);
 }
 
-TEST(BenchStoppingRule, TooFewRunsGetTenTimesTheTime) {
+TEST(BenchStoppingRule, LongRunsAreMadeThreeTimes) {
   StoppingRule rule = kRule;
   rule.max_seconds = 2;
-  EXPECT_EQ(ShouldStop(rule, std::vector<double>(2, 1.0), 19), Stop::kNotYet);
-  EXPECT_EQ(ShouldStop(rule, std::vector<double>(2, 1.0), 20), Stop::kMaxTime);
-  EXPECT_EQ(ShouldStop(rule, {}, 1e9), Stop::kNotYet) << "never without a single run";
+  EXPECT_EQ(ShouldStop(rule, {}, 1e9), Stop::kNotYet);
+  EXPECT_EQ(ShouldStop(rule, std::vector<double>(2, 5.0), 10), Stop::kNotYet);
+  EXPECT_EQ(ShouldStop(rule, std::vector<double>(3, 5.0), 15), Stop::kMaxTime);
+  rule.max_runs = 1;
+  EXPECT_EQ(ShouldStop(rule, {5.0}, 5), Stop::kMaxRuns);
 }
 
 TEST(BenchFormat, Numbers) {
