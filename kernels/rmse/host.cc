@@ -44,7 +44,7 @@ double CombineTiles(double* sums, int64_t count) {
 
 constexpr int64_t kGrainBytes = int64_t{256} << 10;  // of both operands: some 20 µs
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kWideColumns = 512;  // from here on a row of columns is as good as a longer one
+constexpr int64_t kWideColumns = 1024;  // from here on a row of columns is as good as a longer one
 
 int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
