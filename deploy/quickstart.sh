@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh checkout to verified answers: installs the packages, builds server and client, starts the server on the
-# best device present, runs both operations on real arrays, checks the answers against numpy and shows the timing.
+# best device present, runs every operation on real arrays, checks the answers against numpy and shows the timing.
 # Leaves the build in build/quickstart and nothing else: no process, no temporary file. Safe to run again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -135,6 +135,24 @@ print(f"equal to numpy's, element for element: {t.shape[0]} x {t.shape[1]} {t.dt
 PY
 }
 
+# numpy's long double has 64 bits of mantissa on x86-64: rounded to f32 it is the correctly rounded value.
+check_gaussian() {
+  "$PYTHON" - "$work" "$1" "$2" <<'PY'
+import sys
+import numpy as np
+folder, mean, stddev = sys.argv[1], np.longdouble(sys.argv[2]), np.longdouble(sys.argv[3])
+x, y = np.load(f"{folder}/A.npy"), np.load(f"{folder}/G.npy")
+z = (x.astype(np.longdouble) - mean) / stddev
+exact = (np.exp(-z * z / 2) / (stddev * np.sqrt(2 * np.longdouble("3.14159265358979323846")))).astype(np.float32)
+if y.dtype != x.dtype or y.shape != x.shape:
+    sys.exit("the result has another dtype or shape")
+off = np.abs(y.astype(np.float64) - exact) / np.spacing(exact)
+if not off.max() <= 1:
+    sys.exit(f"the answer differs from numpy's by {off.max()} units in the last place; allowed: 1")
+print(f"equal to numpy's in long double: {100 * np.mean(y == exact):.3f}% of {y.size}, the rest 1 unit in the last place")
+PY
+}
+
 stop_server() {
   local status=0 pid=$server_pid
   kill -TERM "$pid"
@@ -155,7 +173,7 @@ main() {
   esac
   cat <<TEXT
 Tilewire quickstart: installs the packages that are missing, builds server and client in $BUILD (some minutes the
-first time), starts the server, and runs RMSE and transpose on two random $SIZE x $SIZE arrays.
+first time), starts the server, and runs RMSE, transpose and gaussian pdf on random $SIZE x $SIZE arrays.
 TEXT
   trap clean_up EXIT
   trap 'exit 130' INT
@@ -178,6 +196,10 @@ TEXT
   step "Transpose: tilewire transpose A.npy T.npy --timing"
   "$BUILD/bin/tilewire" transpose "$work/A.npy" "$work/T.npy" --timing || fail "tilewire transpose failed."
   check_transpose || fail "wrong transpose."
+  step "Gaussian pdf: tilewire gaussian-pdf A.npy G.npy --mean 0.5 --stddev 0.2 --timing"
+  "$BUILD/bin/tilewire" gaussian-pdf "$work/A.npy" "$work/G.npy" --mean 0.5 --stddev 0.2 --timing ||
+    fail "tilewire gaussian-pdf failed."
+  check_gaussian 0.5 0.2 || fail "wrong gaussian pdf."
   step "Stop"
   stop_server
   cat <<TEXT

@@ -59,6 +59,9 @@ class Work {
   /// One run, the thing that is timed. On the host: everything is done on return. On the device: only
   /// enqueues on `stream`; no allocation and no waiting, so that it can be captured into a graph.
   virtual Status Run(Stream stream) = 0;
+  /// Whether a CUDA graph of runs does the same as the runs. Not so with cudaMemcpyAsync, which a stream
+  /// gives to the multiprocessors and a graph to a (slower) copy engine.
+  virtual bool Replayable() const { return true; }
   /// Host cases: the memory that a cold run shall find in no cache. Unused on the device, whose whole L2 is
   /// flushed.
   virtual std::vector<std::span<const std::byte>> Touched() const { return {}; }

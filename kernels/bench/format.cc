@@ -33,4 +33,10 @@ std::string FormatPercent(double share) {
   return FormatFixed(share * 100, 1) + '%';
 }
 
+std::string FormatShape(std::span<const int64_t> shape) {
+  std::string text;
+  for (const int64_t extent : shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text;
+}
+
 }  // namespace tilewire::bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace tilewire::bench {
@@ -14,5 +15,8 @@ std::string FormatFixed(double value, int digits);
 std::string FormatMicroseconds(double seconds);
 /// "97.3%".
 std::string FormatPercent(double share);
+
+/// "64x100x200x300".
+std::string FormatShape(std::span<const int64_t> shape);
 
 }  // namespace tilewire::bench

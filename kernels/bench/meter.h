@@ -19,6 +19,8 @@ enum class Mode : uint8_t {
 };
 /// "cold", "hot", "completion".
 std::string_view Name(Mode mode);
+/// In that order.
+std::vector<Mode> AllModes();
 
 /// Times one case in one mode. Used by one thread; the Work must outlive it.
 class Sampler {

@@ -16,6 +16,10 @@ std::string_view Name(Mode mode) {
   return "";
 }
 
+std::vector<Mode> AllModes() {
+  return {Mode::kCold, Mode::kHot, Mode::kCompletion};
+}
+
 std::string_view Name(Outcome outcome) {
   switch (outcome) {
     case Outcome::kMeasured:

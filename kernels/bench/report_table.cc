@@ -97,7 +97,10 @@ void WriteGroup(const Report& report, const std::string& group, std::ostream& ou
                             "max us", "spread", "GB/s", "limit", "error"}};
   for (const Record& record : report.records) {
     if (record.info.group != group || IsLeftOut(report, record)) continue;
-    for (const Measurement& measurement : record.measurements) rows.push_back(MakeRow(record, measurement));
+    for (const Measurement& measurement : record.measurements) {
+      if (!record.info.sampled || &measurement == record.Headline())
+        rows.push_back(MakeRow(record, measurement));
+    }
   }
   if (rows.size() > 1) WriteTable(rows, 3, out);
   for (const Record& record : report.records) {

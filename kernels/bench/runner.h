@@ -16,9 +16,9 @@ namespace tilewire::bench {
 
 struct RunSettings {
   StoppingRule rule;
-  std::vector<Mode> modes = {Mode::kCold, Mode::kHot, Mode::kCompletion};
+  std::vector<Mode> modes = AllModes();
   /// Mode::kCompletion is measured only where a hot run's median is shorter than this.
-  double completion_below_seconds = 200e-6;
+  double completion_below_seconds = 100e-6;
 };
 
 /// Meters by place; a null one skips the cases of that place, with `missing` as the reason.

@@ -62,7 +62,7 @@ Stop ShouldStop(const StoppingRule& rule, const std::vector<double>& seconds, do
   const int runs = static_cast<int>(seconds.size());
   if (runs == 0) return Stop::kNotYet;
   if (runs >= rule.max_runs) return Stop::kMaxRuns;
-  if (wall_seconds >= rule.max_seconds * (runs < rule.min_runs ? 10 : 1)) return Stop::kMaxTime;
+  if (wall_seconds >= rule.max_seconds && runs >= StoppingRule::kFewestRuns) return Stop::kMaxTime;
   const double measured = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   if (runs < rule.min_runs || measured < rule.min_seconds) return Stop::kNotYet;
   return Summarize(seconds).uncertainty() <= rule.noise ? Stop::kQuiet : Stop::kNotYet;

@@ -28,8 +28,9 @@ double GeometricMean(std::span<const double> values);
 
 /// When enough runs were timed. A measurement ends, at the earliest after `min_runs` and `min_seconds` of
 /// measured time, when Summary::uncertainty() ≤ `noise`; at the latest after `max_runs` or `max_seconds` of
-/// wall time (but never before `min_runs`, unless they alone take ten times `max_seconds`).
+/// wall time, the latter not before kFewestRuns.
 struct StoppingRule {
+  static constexpr int kFewestRuns = 3;
   double noise = 0.003;
   double min_seconds = 0.01;
   double max_seconds = 0.5;

@@ -31,8 +31,7 @@ cudaError_t Run(const float* a, const float* b, int64_t rows, int64_t columns, i
 constinit const BatchedStep kBatchedBlockABatch = {
     .info = {.name = "1_block_a_batch",
              .idea = "A block a batch: 16 batches keep 16 multiprocessors busy and the rest idle, and each "
-                     "load brings a "
-                     "32-byte sector for 4 bytes.",
+                     "load brings a 32-byte sector for 4 bytes.",
              .exactness = Exactness::kReproducible,
              .tolerance = 1e-4,
              .tolerance_elements = int64_t{1} << 28},

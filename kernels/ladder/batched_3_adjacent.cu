@@ -54,8 +54,7 @@ cudaError_t Run(const float* a, const float* b, int64_t rows, int64_t columns, i
 constinit const BatchedStep kBatchedAdjacent = {
     .info = {.name = "3_adjacent_batches",
              .idea = "Adjacent threads take adjacent batches: a warp reads two rows of 16 batches as one "
-                     "full line, every "
-                     "byte once.",
+                     "full line, every byte once.",
              .exactness = Exactness::kTolerance,
              .tolerance = 1e-4,
              .tolerance_elements = int64_t{1} << 28},

@@ -19,11 +19,9 @@ __global__ void SeveralKernel(const float* __restrict__ in, float* __restrict__ 
 }  // namespace
 
 constinit const MatrixStep kCopySeveral = {
-    .info =
-        {.name = "4_several_32x8",
-         .idea =
-             "32 × 8 threads on 32 × 32 elements: four loads in flight a thread, and a quarter of the index "
-             "arithmetic an element."},
+    .info = {.name = "4_several_32x8",
+             .idea = "32 × 8 threads on 32 × 32 elements: four loads in flight a thread, and a quarter of "
+                     "the index arithmetic an element."},
     .transposes = false,
     .run = RunTiles<SeveralKernel, kThreadRows>};
 

@@ -48,8 +48,15 @@ FullGpu FillGpu(Kernel kernel) {
   return full;
 }
 
-/// Enqueues results[i] = sqrt(sums[i] / n): the end of every step whose sums are single f32 numbers.
+/// Enqueues results[i] = sqrt(sums[i] / n): the end of the steps whose sums are single f32 numbers.
 cudaError_t LaunchRoots(const float* sums, int64_t n, int64_t count, double* results,
                         const gpu::Launcher& launcher);
+
+/// Numbers of scratch that LaunchFinish needs behind the sums.
+inline constexpr int kFewerSums = 1024;
+
+/// Enqueues *result = sqrt((sums[0] + … + sums[count - 1]) / n), added in an order that count alone decides.
+cudaError_t LaunchFinish(float* sums, int64_t count, int64_t n, double* result,
+                         const gpu::Launcher& launcher);
 
 }  // namespace tilewire::ladder

@@ -28,8 +28,7 @@ constinit const MatrixStep kCopyOurs = {
 constinit const MatrixStep kTransposeOurs = {
     .info = {.name = "8_ours",
              .idea = "64 × 64 tiles with 16-byte accesses on both sides and tiles in the order that "
-                     "completes cache lines "
-                     "early."},
+                     "completes cache lines early."},
     .run = Run<1, 0>};
 
 }  // namespace tilewire::ladder

@@ -4,11 +4,10 @@
 namespace tilewire::ladder {
 
 constinit const RmseStep kRmseVectorLoads = {
-    .info = VectorInfo(
-        "6_vector_loads",
-        "A grid that the occupancy calculator chose, 16 bytes a load and eight loads in flight a thread; "
-        "block sums meet in a second launch, in a fixed order.",
-        1e-5),
+    .info = VectorInfo("6_vector_loads",
+                       "A grid that the occupancy calculator chose, 16 bytes a load and eight loads in "
+                       "flight a thread; block sums meet in a second launch, in a fixed order.",
+                       1e-5),
     .scratch_bytes = BlockSumsBytes,
     .run = RunVector<float, int64_t, 1>};
 

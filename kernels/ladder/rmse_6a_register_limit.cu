@@ -4,11 +4,10 @@
 namespace tilewire::ladder {
 
 constinit const RmseStep kRmseRegisterLimit = {
-    .info = VectorInfo(
-        "6a_register_limit",
-        "At most 32 registers a thread for full occupancy: more threads, but each keeps fewer loads in "
-        "flight, so occupancy buys nothing by itself.",
-        1e-5),
+    .info = VectorInfo("6a_register_limit",
+                       "At most 32 registers a thread for full occupancy: more threads, but each keeps fewer "
+                       "loads in flight, so occupancy buys nothing by itself.",
+                       1e-5),
     .scratch_bytes = BlockSumsBytes,
     .run = RunVector<float, int64_t, 2>};
 

@@ -8,11 +8,10 @@
 namespace tilewire::ladder {
 
 constinit const RmseStep kRmseFastMath = {
-    .info = VectorInfo(
-        "6b_fast_math",
-        "Compiled with -use_fast_math: no faster, since memory is the limit, and differences below 1e-19 "
-        "count as none.",
-        1e-5),
+    .info = VectorInfo("6b_fast_math",
+                       "Compiled with -use_fast_math: no faster, since memory is the limit, and differences "
+                       "below 1e-19 count as none.",
+                       1e-5),
     .scratch_bytes = BlockSumsBytes,
     .run = RunVector<float, int64_t, 1>};
 

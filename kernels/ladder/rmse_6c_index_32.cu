@@ -15,11 +15,10 @@ cudaError_t Run(const float* a, const float* b, int64_t n, double* result, void*
 }  // namespace
 
 constinit const RmseStep kRmseIndex32 = {
-    .info = VectorInfo(
-        "6c_index_32",
-        "32-bit indices below 2^31 elements: one instruction where 64 bits need two or three; it shows only "
-        "where instructions, not memory, are the limit.",
-        1e-5),
+    .info = VectorInfo("6c_index_32",
+                       "32-bit indices below 2^31 elements: fewer instructions and registers; it shows only "
+                       "where those, not memory, are the limit.",
+                       1e-5),
     .scratch_bytes = BlockSumsBytes,
     .run = Run};
 

@@ -4,11 +4,10 @@
 namespace tilewire::ladder {
 
 constinit const RmseStep kRmseDoubleSums = {
-    .info = VectorInfo(
-        "6d_double_sums",
-        "Sums in binary64: eight more digits for the same bytes, at nearly the same speed where the GPU has "
-        "binary64 units enough.",
-        1e-12),
+    .info = VectorInfo("6d_double_sums",
+                       "Sums in binary64: eight more digits for the same bytes, at nearly the same speed "
+                       "where the GPU has binary64 units enough.",
+                       1e-12),
     .scratch_bytes = BlockSumsBytes,
     .run = RunVector<double, int64_t, 1>};
 

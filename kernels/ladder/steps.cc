@@ -5,9 +5,9 @@ namespace tilewire::ladder {
 
 std::span<const RmseStep> RmseSteps() {
   static const RmseStep steps[] = {
-      kRmseAtomic,      kRmseThreadSums,   kRmseTreeDivergent, kRmseTreeConflicts, kRmseTreeSequential,
-      kRmseTreeAnySize, kRmseWarpShuffles, kRmseVectorLoads,   kRmseRegisterLimit, kRmseFastMath,
-      kRmseIndex32,     kRmseDoubleSums,   kRmseOurs};
+      kRmseAtomic,         kRmseThreadSums,  kRmseTreeDivergent, kRmseBlockSums,   kRmseTreeConflicts,
+      kRmseTreeSequential, kRmseTreeAnySize, kRmseWarpShuffles,  kRmseVectorLoads, kRmseRegisterLimit,
+      kRmseFastMath,       kRmseIndex32,     kRmseDoubleSums,    kRmseOurs};
   return steps;
 }
 

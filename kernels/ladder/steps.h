@@ -5,7 +5,7 @@
 
 namespace tilewire::ladder {
 
-extern const RmseStep kRmseAtomic, kRmseThreadSums, kRmseTreeDivergent, kRmseTreeConflicts,
+extern const RmseStep kRmseAtomic, kRmseThreadSums, kRmseTreeDivergent, kRmseBlockSums, kRmseTreeConflicts,
     kRmseTreeSequential, kRmseTreeAnySize, kRmseWarpShuffles, kRmseVectorLoads, kRmseRegisterLimit,
     kRmseFastMath, kRmseIndex32, kRmseDoubleSums, kRmseOurs;
 

@@ -15,23 +15,19 @@ __global__ void NaiveKernel(const float* in, float* out, int64_t rows, int64_t c
 
 constinit const MatrixStep kTransposeNaive32x32 = {
     .info = {.name = "1_naive_32x32",
-             .idea = "Blocks of 32 × 32: a warp reads one line and writes 32, but the block's other warps "
-                     "fill those lines "
-                     "while they are in the cache."},
+             .idea = "Blocks of 32 × 32: a warp reads 4 sectors and writes 32, 4 bytes into each."},
     .run = RunNaive<NaiveKernel, 32, 32>};
 
 constinit const MatrixStep kTransposeNaive1024x1 = {
     .info = {.name = "2_naive_1024x1",
-             .idea = "Blocks of 1024 × 1: reads are perfect, and each of 1024 writes goes to a line of its "
-                     "own that no "
-                     "other thread of the block completes."},
+             .idea = "Blocks of 1024 × 1: as good reads and as bad writes, and no thread of the block "
+                     "completes a sector that another began."},
     .run = RunNaive<NaiveKernel, 1024, 1>};
 
 constinit const MatrixStep kTransposeNaive1x1024 = {
-    .info =
-        {.name = "3_naive_1x1024",
-         .idea =
-             "Blocks of 1 × 1024: writes are perfect, and each of 1024 reads fetches a sector for 4 bytes."},
+    .info = {.name = "3_naive_1x1024",
+             .idea = "Blocks of 1 × 1024: writes are whole lines, and each of a warp's reads fetches a "
+                     "sector for 4 bytes; the cache forgives reads more than writes."},
     .run = RunNaive<NaiveKernel, 1, 1024>};
 
 }  // namespace tilewire::ladder

@@ -26,8 +26,7 @@ __global__ void SharedKernel(const float* in, float* out, int64_t rows, int64_t 
 constinit const MatrixStep kTransposeShared = {
     .info = {.name = "4_shared",
              .idea = "A 32 × 32 tile through shared memory: whole lines on both sides, but reading a column "
-                     "of the tile is a "
-                     "32-way bank conflict."},
+                     "of the tile is a 32-way bank conflict."},
     .run = RunTiles<SharedKernel<kTile>, kTile>};
 
 constinit const MatrixStep kTransposePadded = {

@@ -39,18 +39,17 @@ cudaError_t RunIndex32(const float* in, float* out, int64_t rows, int64_t column
 constinit const MatrixStep kTransposeSeveral = {
     .info = {.name = "6_several_32x8",
              .idea = "32 × 8 threads on a 32 × 32 tile: four loads in flight a thread; the bank conflict is "
-                     "back to show "
-                     "what it costs now."},
+                     "back to show what it costs now."},
     .run = RunTiles<SeveralKernel<kTile, int64_t>, kThreadRows>};
 
 constinit const MatrixStep kTransposeSeveralPadded = {
     .info = {.name = "7_several_padded",
-             .idea = "The same with rows of 33 words: the classic transpose, as most libraries have it."},
+             .idea = "The same with rows of 33 words: the classic transpose, as it is usually taught."},
     .run = RunTiles<SeveralKernel<kTile + 1, int64_t>, kThreadRows>};
 
 constinit const MatrixStep kTransposeIndex32 = {
     .info = {.name = "7a_index_32",
-             .idea = "32-bit indices below 2^31 elements: a third of the integer instructions an element."},
+             .idea = "32-bit indices below 2^31 elements: about half the instructions."},
     .run = RunIndex32};
 
 }  // namespace tilewire::ladder

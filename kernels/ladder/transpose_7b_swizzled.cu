@@ -27,8 +27,7 @@ __global__ void SwizzledKernel(const float* __restrict__ in, float* __restrict__
 constinit const MatrixStep kTransposeSwizzled = {
     .info = {.name = "7b_swizzled",
              .idea = "The column XOR the row in place of padding: as free of conflicts, and no word of "
-                     "shared memory is "
-                     "wasted."},
+                     "shared memory is wasted."},
     .run = RunTiles<SwizzledKernel, kThreadRows>};
 
 }  // namespace tilewire::ladder

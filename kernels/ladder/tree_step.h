@@ -1,4 +1,5 @@
-// The launch that steps 3 to 5 share: a block per kThreads elements, one atomic a block.
+// The launches that steps 3a to 5 share: a block per kThreads elements, and another launch for the blocks'
+// sums.
 #pragma once
 
 #include "kernels/ladder/launch.h"
@@ -6,28 +7,28 @@
 
 namespace tilewire::ladder {
 
-/// kKernel(a, b, n, sum) adds the squares of its block's kThreads elements to *sum.
+/// kKernel(a, b, n, block_sums) leaves the sum of its block's kThreads squares in block_sums[blockIdx.x].
 template <auto kKernel, int kThreads>
 cudaError_t RunTree(const float* a, const float* b, int64_t n, double* result, void* scratch,
                     const gpu::Launcher& launcher) {
-  auto* sum = static_cast<float*>(scratch);
-  cudaError_t error = Zero(sum, sizeof *sum, launcher);
-  if (error == cudaSuccess) error = launcher.Run(kKernel, BlocksFor(n, kThreads), kThreads, 0, a, b, n, sum);
-  return error == cudaSuccess ? LaunchRoots(sum, n, 1, result, launcher) : error;
+  auto* sums = static_cast<float*>(scratch);
+  const unsigned blocks = BlocksFor(n, kThreads);
+  const cudaError_t error = launcher.Run(kKernel, blocks, kThreads, 0, a, b, n, sums);
+  return error == cudaSuccess ? LaunchFinish(sums, blocks, n, result, launcher) : error;
 }
 
-/// Block sums are trees of a few levels and nearly exact; the atomic chain of n / kThreads of them is what
-/// rounds.
+template <int kThreads>
+int64_t TreeBytes(int64_t n) {
+  return (int64_t{BlocksFor(n, kThreads)} + kFewerSums) * static_cast<int64_t>(sizeof(float));
+}
+
+/// A tree rounds each element's square only as often as it has levels.
 constexpr StepInfo TreeInfo(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
-          .exactness = Exactness::kTolerance,
-          .tolerance = 1e-3,
-          .tolerance_elements = int64_t{1} << 28};
-}
-
-constexpr int64_t OneFloat(int64_t) {
-  return sizeof(float);
+          .exactness = Exactness::kReproducible,
+          .tolerance = 1e-5,
+          .tolerance_elements = int64_t{1} << 36};
 }
 
 }  // namespace tilewire::ladder

@@ -1,23 +1,23 @@
 // RMSE on the CPU: choosing the instruction set, and the part after the tiles.
-#include <bit>
-#include <cmath>
+#include <algorithm>
 
 #include "kernels/rmse/host_isa.h"
 
 namespace tilewire::rmse {
 namespace {
 
-constexpr uint64_t kCanonicalNan = 0x7ff8000000000000;
-
 #ifdef __x86_64__
-constexpr HostIsa kIsas[] = {{"base", HostTilesBase}, {"x86-64-v3", HostTilesV3}, {"x86-64-v4", HostTilesV4}};
+constexpr HostIsa kIsas[] = {{"base", HostTilesBase, HostFinishBase},
+                             {"x86-64-v3", HostTilesV3, HostFinishV3},
+                             {"x86-64-v4", HostTilesV4, HostFinishV4}};
 
 // The features of a level that the tile code can use; the operating system's part of it is checked by the
 // builtin.
 size_t SupportedCount() {
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+                  __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+                  __builtin_cpu_supports("bmi2");
   if (!v3) return 1;
   const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
@@ -25,7 +25,7 @@ size_t SupportedCount() {
   return v4 ? 3 : 2;
 }
 #else
-constexpr HostIsa kIsas[] = {{"base", HostTilesBase}};
+constexpr HostIsa kIsas[] = {{"base", HostTilesBase, HostFinishBase}};
 size_t SupportedCount() {
   return 1;
 }
@@ -42,14 +42,12 @@ double CombineTiles(double* sums, int64_t count) {
   return sums[0];
 }
 
-template <Output kOutput>
-void Finish(const double* sums, int64_t count, double elements, double* __restrict result) {
-  for (int64_t i = 0; i < count; ++i) {
-    double value = sums[i];
-    if constexpr (kOutput != Output::kSumSquares) value = value / elements;
-    if constexpr (kOutput == Output::kRmse) value = std::sqrt(value);
-    result[i] = value == value ? value : std::bit_cast<double>(kCanonicalNan);
-  }
+constexpr int64_t kGrainBytes = int64_t{256} << 10;  // of both operands: some 20 µs
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kWideColumns = 1024;  // from here on a row of columns is as good as a longer one
+
+int64_t CeilDiv(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
 }
 
 }  // namespace
@@ -73,6 +71,19 @@ void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t
                 .dtype = plan.operand().dtype});
 }
 
+int64_t HostGrain(const Plan& plan, const Range& range, int threads) {
+  const Layout& layout = plan.layout();
+  const int64_t size = SizeOf(plan.operand().dtype);
+  const int64_t tile_bytes = 2 * std::min(layout.elements, kTileElements) * size;
+  const int64_t plain = std::max<int64_t>(1, kGrainBytes / tile_bytes);
+  if (layout.elements == 1 || layout.reduced[layout.rank - 1]) return plain;
+  const int64_t width = layout.dims[layout.rank - 1];
+  const int64_t share = std::max(plain, CeilDiv(range.items(), int64_t{4} * threads));
+  if (width <= share) return share / width * width;  // whole rows
+  const int64_t least = std::min(width, 4 * kLineBytes / size);
+  return CeilDiv(width, CeilDiv(width, std::clamp(share, least, std::max(least, kWideColumns))));
+}
+
 void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums,
                 double* result) {
   const Layout& layout = plan.layout();
@@ -82,16 +93,8 @@ void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, do
     // Segment i's sum moves to place i, which belongs to a segment that is already combined (or is its own).
     sums[i] = CombineTiles(sums + i * layout.tiles, layout.tiles);
   }
-  const auto elements = static_cast<double>(layout.elements);
-  result += segment_begin;
-  switch (plan.output()) {
-    case Output::kRmse:
-      return Finish<Output::kRmse>(sums, count, elements, result);
-    case Output::kMse:
-      return Finish<Output::kMse>(sums, count, elements, result);
-    case Output::kSumSquares:
-      return Finish<Output::kSumSquares>(sums, count, elements, result);
-  }
+  static const HostResults best = SupportedHostIsas().back().results;
+  best(plan.output(), sums, count, static_cast<double>(layout.elements), result + segment_begin);
 }
 
 }  // namespace tilewire::rmse

@@ -76,6 +76,10 @@ class Plan {
 void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t item_end, const void* a,
                const void* b, double* tile_sums);
 
+/// How many items of `range` one of `threads` >= 1 threads should take at a time, at least 1: enough work to be worth
+/// handing out, pieces enough to keep all busy, and for columns enough neighbours to read memory in long rows.
+int64_t HostGrain(const Plan& plan, const Range& range, int threads);
+
 /// Combines tile sums pairwise and finishes segments [segment_begin, segment_end) into `result`. Leaves `tile_sums`
 /// overwritten. Segments are independent.
 void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums, double* result);

@@ -71,9 +71,8 @@ int64_t Grain(int64_t bytes_per_item) {
 // One overload a kind of work: how it splits over the pool.
 
 void Run(WorkerPool& pool, const RmseRange& work) {
-  const int64_t elements = std::min(work.plan->layout().elements, rmse::kTileElements);
-  const int64_t item_bytes = 2 * elements * SizeOf(work.plan->operand().dtype);
-  pool.ParallelFor(work.range.items(), Grain(item_bytes), [&](int64_t begin, int64_t end) {
+  const int64_t grain = rmse::HostGrain(*work.plan, work.range, pool.threads() + 1);
+  pool.ParallelFor(work.range.items(), grain, [&](int64_t begin, int64_t end) {
     rmse::HostRange(*work.plan, work.range, begin, end, work.a, work.b, work.tile_sums);
   });
 }

@@ -97,16 +97,14 @@ Result<Request> ParseGaussianPdf(const Received& message) {
 }
 
 // The replies have the same fields: result 1 {spec 1, data 15}, numeric_version 2, timing 3.
-grpc::ByteBuffer BuildReply(const engine::Job& job, const std::vector<engine::OutputPiece>& pieces) {
+/// Everything before the array's bytes.
+std::string ReplyHeader(const engine::Operation& operation) {
   static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
   static_assert(int{v1::RmseResponse::kResultFieldNumber} ==
                 int{v1::GaussianPdfResponse::kResultFieldNumber});
-  static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
-  static_assert(int{v1::RmseResponse::kTimingFieldNumber} ==
-                int{v1::GaussianPdfResponse::kTimingFieldNumber});
-  const auto bytes = static_cast<uint64_t>(job.operation().result().bytes());
+  const auto bytes = static_cast<uint64_t>(operation.result().bytes());
   v1::ArrayResult result;
-  ToProto(job.operation().result(), result.mutable_spec());
+  ToProto(operation.result(), result.mutable_spec());
   const std::string spec = result.SerializeAsString();
   std::string header;
   wire::AppendLengthPrefix(
@@ -114,17 +112,18 @@ grpc::ByteBuffer BuildReply(const engine::Job& job, const std::vector<engine::Ou
       spec.size() + wire::LengthPrefixBytes(v1::ArrayResult::kDataFieldNumber, bytes) + bytes);
   header += spec;
   wire::AppendLengthPrefix(&header, v1::ArrayResult::kDataFieldNumber, bytes);
+  return header;
+}
 
-  Message message;
-  message.AddCopy(header);
-  // Copied, so that a client that takes its reply slowly holds none of the job's memory, and no place in
-  // flight.
-  for (const auto& piece : pieces) message.AddCopy(piece.data, piece.bytes);
+/// Everything after them.
+std::string ReplyTail(const engine::Job& job) {
+  static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
+  static_assert(int{v1::RmseResponse::kTimingFieldNumber} ==
+                int{v1::GaussianPdfResponse::kTimingFieldNumber});
   v1::RmseResponse tail;
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
   ToProto(job.timing(), tail.mutable_timing());
-  message.AddCopy(tail.SerializeAsString());
-  return message.Build();
+  return tail.SerializeAsString();
 }
 
 /// Counts the bytes of a message as held from Take until Release.
@@ -179,15 +178,19 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   holding.Release();
   job->InputEnded();
   job->Help();
-  std::vector<engine::OutputPiece> pieces;
+  Message answer;
+  answer.AddCopy(ReplyHeader(job->operation()));
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
         [&](auto resume) { job->NextOutput(std::move(resume)); });
     if (!piece) co_return piece.error();
     if (!*piece) break;
-    pieces.push_back(std::move(**piece));
+    // Copied, so that a client that takes its reply slowly holds none of the job's memory, and no place in
+    // flight; and dropped at once, because the next piece may need its buffer.
+    answer.AddCopy((*piece)->data, (*piece)->bytes);
   }
-  *reply = BuildReply(*job, pieces);
+  answer.AddCopy(ReplyTail(*job));
+  *reply = answer.Build();
   co_return Status();
 }
 

@@ -31,5 +31,6 @@ tilewire_fuzz(wire_unary MUTATIONS 500000 DEPS tilewire_wire)
 tilewire_fuzz(shape MUTATIONS 500000 DEPS tilewire_array)
 tilewire_fuzz(rmse_plan MUTATIONS 3000 DEPS tilewire_kernels)
 tilewire_fuzz(transpose_plan MUTATIONS 3000 DEPS tilewire_kernels)
+tilewire_fuzz(gaussian_plan MUTATIONS 3000 DEPS tilewire_kernels)
 # The parser alone: it needs no gRPC, the client library around it does.
 tilewire_fuzz(npy MUTATIONS 500000 SOURCES ${CMAKE_SOURCE_DIR}/client/cpp/npy.cc DEPS tilewire_array)

@@ -75,7 +75,7 @@ TEST_F(CudaSeam, DestructorDrains) {
   testing::CheckDestructorDrains(*Open());
 }
 
-TEST_F(CudaSeam, RmseHasTheBitsOfTheCpu) {
+TEST_F(CudaSeam, KernelsHaveTheBitsOfTheCpu) {
   const auto device = Open();
   testing::CheckRmse(*device, {1}, {});
   testing::CheckRmse(*device, {12289}, {});
@@ -83,13 +83,11 @@ TEST_F(CudaSeam, RmseHasTheBitsOfTheCpu) {
   testing::CheckRmse(*device, {300, 4, 257}, {-1});
   testing::CheckRmse(*device, {5000, 33}, {0});
   testing::CheckRmse(*device, {70, 80, 90}, {1});
-}
-
-TEST_F(CudaSeam, TransposeMovesEveryElement) {
-  const auto device = Open();
   testing::CheckTranspose(*device, 1, 1, 1);
   testing::CheckTranspose(*device, 37, 129, 65);
   testing::CheckTranspose(*device, 250, 300, 64);
+  for (const DType dtype : {DType::kF32, DType::kF64})
+    for (const int64_t elements : {1, 1'300'003}) testing::CheckGaussian(*device, dtype, {elements});
 }
 
 TEST_F(CudaSeam, LanesWorkSideBySide) {

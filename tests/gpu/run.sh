@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs everything that needs a GPU from a bundle (cmake --build DIR --target bundle), on a machine without compilers or gRPC.
 #
-#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy bench idle   (default: all)
+#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy kernels bench idle   (default: all)
 #
 # Needs an NVIDIA driver; `sanitizer` needs compute-sanitizer, `numpy` python3 with numpy. Ends with one line a stage;
 # the exit code is 0 when all of them passed.
@@ -9,7 +9,7 @@ set -uo pipefail
 bundle=${1:?usage: run.sh BUNDLE [STAGE...]}
 shift
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy bench idle)
+[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy kernels bench idle)
 bin=$bundle/bin
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 programs=(tilewire_gpu_kernel_tests tilewire_gpu_engine_tests tilewire_gpu_service_tests)
@@ -31,7 +31,7 @@ declare -A filters=(
 )
 sanitizer() {
   local failed=0 tool program
-  for tool in memcheck racecheck; do
+  for tool in memcheck initcheck racecheck synccheck; do
     for program in "${programs[@]}"; do
       echo "--- $tool $program"
       timeout 200 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bin/$program" --gtest_brief=1 \
@@ -43,6 +43,13 @@ sanitizer() {
 
 numpy() {
   python3 "$here/../integration/numpy_check.py" "$bin/tilewired" "$bin/tilewire" --device cuda "${NUMPY_FLAGS:---large}"
+}
+
+# A smoke run: every case once or a few times, each checked. Measuring takes longer (kernels/bench/README.md).
+# KERNELS_JSON names the file for its figures.
+kernels() {
+  "$bin/tilewire_kernel_bench" --min-time 0 --max-time 0.02 --max-runs 20 --permutations 20 --bytes 8GiB --threads 1 \
+    --json "${KERNELS_JSON:-kernels.json}"
 }
 
 bench() {
@@ -59,7 +66,7 @@ for stage in "${stages[@]}"; do
   begin=$SECONDS
   case $stage in
     tests) gpu_tests ;;
-    sanitizer | numpy | bench | idle) "$stage" ;;
+    sanitizer | numpy | kernels | bench | idle) "$stage" ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
   code=$?

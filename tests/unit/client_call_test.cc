@@ -207,7 +207,7 @@ TEST(Client, DescribesAndPings) {
   ASSERT_EQ(info->devices.size(), 1u);
   EXPECT_EQ(info->devices[0].name, "Fake CPU");
   EXPECT_EQ(info->block_bytes, 64u << 10);
-  EXPECT_EQ(info->numeric_versions, (std::vector<std::string>{"rmse.1", "transpose.1"}));
+  EXPECT_EQ(info->numeric_versions, (std::vector<std::string>{"rmse.1", "transpose.1", "gaussian.1"}));
   const auto ping = client.Ping();
   ASSERT_TRUE(ping) << ping.error().ToString();
   EXPECT_GT(ping->count(), 0);

@@ -177,6 +177,7 @@ TEST_F(Cli, SelftestTellsRightServersFromWrongOnes) {
   const Ran right = Run({"selftest"});
   EXPECT_EQ(right.exit_code, 0) << right.err;
   EXPECT_THAT(right.out, HasSubstr("ok  rmse/f32/4097\n"));
+  EXPECT_THAT(right.out, HasSubstr("ok  gaussian/f64/standard\n"));
   EXPECT_THAT(right.out, HasSubstr("cases have the right bits"));
   FakeBehaviour behaviour;
   behaviour.lie = FakeBehaviour::Lie::kWrongBits;
@@ -185,6 +186,8 @@ TEST_F(Cli, SelftestTellsRightServersFromWrongOnes) {
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_THAT(wrong.out, HasSubstr("bits differ  rmse/f32/4097: rmse is "));
   EXPECT_THAT(wrong.out, HasSubstr("bits differ  transpose/f32/(64, 64) axes 1 0: bytes differ\n"));
+  EXPECT_THAT(wrong.out,
+              HasSubstr("bits differ  gaussian/f32/standard: element 0 is 000000003ecc422b, expected "));
 }
 
 TEST_F(Cli, TheExampleWorks) {

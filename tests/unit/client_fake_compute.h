@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/gaussian/gaussian.h"
 #include "kernels/rmse/rmse.h"
 #include "kernels/transpose/transpose.h"
 #include "tilewire/v1/kernels.pb.h"
@@ -53,6 +54,15 @@ inline Result<Computed> ComputeTranspose(const v1::TransposeOp& op, const ArrayS
     transpose::HostRange(plan, range, 0, transpose::HostItems(plan, range), in.data(), out.data());
   }
   return Computed{plan.result(), std::move(out), std::string(transpose::kNumericVersion)};
+}
+
+inline Result<Computed> ComputeGaussian(const v1::GaussianOp& op, const ArraySpec& spec,
+                                        const std::string& in) {
+  TILEWIRE_ASSIGN_OR_RETURN(const gaussian::Plan plan, gaussian::Plan::Make(spec, op.mean(), op.stddev()));
+  std::string out(in.size(), '\0');
+  const gaussian::Range whole = plan.whole();
+  gaussian::HostRange(plan, whole, 0, gaussian::HostItems(plan, whole), in.data(), out.data());
+  return Computed{plan.result(), std::move(out), std::string(gaussian::kNumericVersion)};
 }
 
 inline void FillTiming(v1::Timing* timing, uint64_t in, uint64_t out) {

@@ -4,14 +4,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <map>
 #include <mutex>
 #include <thread>
 
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "proto/wire/codec.h"
 #include "tests/unit/client_fake_compute.h"
+#include "tests/unit/client_fake_reply.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
 
@@ -19,24 +17,6 @@ namespace tilewire::client::testing {
 namespace {
 
 using Lie = FakeBehaviour::Lie;
-
-grpc::Status WithDetails(grpc::StatusCode code, const std::string& message, const std::string& reason,
-                         const std::map<std::string, std::string>& metadata = {}) {
-  google::rpc::ErrorInfo info;
-  info.set_reason(reason);
-  info.set_domain("tilewire");
-  info.mutable_metadata()->insert(metadata.begin(), metadata.end());
-  google::rpc::Status status;
-  status.set_code(code);
-  status.set_message(message);
-  status.add_details()->PackFrom(info);
-  return {code, message, status.SerializeAsString()};
-}
-
-grpc::Status FromStatus(const Status& status) {
-  return WithDetails(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
-                     std::string(status.reason()));
-}
 
 }  // namespace
 
@@ -50,9 +30,13 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
                     v1::RmseResponse* response) override;
   grpc::Status Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
                          v1::TransposeResponse* response) override;
+  grpc::Status GaussianPdf(grpc::ServerContext* context, const v1::GaussianPdfRequest* request,
+                           v1::GaussianPdfResponse* response) override;
   grpc::Status Execute(grpc::ServerContext* context, Stream* stream) override;
   grpc::Status Describe(grpc::ServerContext* context, const v1::DescribeRequest* request,
                         v1::DescribeResponse* response) override;
+  grpc::Status DescribeKernels(grpc::ServerContext* context, const v1::DescribeKernelsRequest* request,
+                               v1::DescribeKernelsResponse* response) override;
 
   int port_ = 0;
   mutable std::mutex mutex_;
@@ -66,6 +50,10 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
   grpc::Status AwaitCancel(grpc::ServerContext* context);
   grpc::Status Receive(Stream* stream, const FakeBehaviour& behaviour, std::vector<Operand>* operands);
   static void Send(Stream* stream, const FakeBehaviour& behaviour, const Computed& computed);
+  /// A unary call with one operand; `compute(op, spec, bytes)` gives its result.
+  template <typename Request, typename Response, typename Compute>
+  grpc::Status OneOperand(grpc::ServerContext* context, const Request& request, const Compute& compute,
+                          Response* response);
   template <typename Response>
   grpc::Status Answer(const Result<Computed>& computed, uint64_t bytes_in, Lie lie, Response* response);
 };
@@ -139,17 +127,29 @@ grpc::Status FakeServer::Impl::Rmse(grpc::ServerContext* context, const v1::Rmse
                 behaviour.lie, response);
 }
 
-grpc::Status FakeServer::Impl::Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
-                                         v1::TransposeResponse* response) {
+template <typename Request, typename Response, typename Compute>
+grpc::Status FakeServer::Impl::OneOperand(grpc::ServerContext* context, const Request& request,
+                                          const Compute& compute, Response* response) {
   FakeBehaviour behaviour;
   if (auto status = Begin(context, false, &behaviour); !status.ok()) return status;
   if (behaviour.silent) return AwaitCancel(context);
-  const auto spec = ReadSpec(request->input().spec());
+  const auto spec = ReadSpec(request.input().spec());
   if (!spec) return FromStatus(spec.error());
-  if (request->input().data().size() != static_cast<size_t>(spec->bytes()))
+  const std::string& data = request.input().data();
+  if (data.size() != static_cast<size_t>(spec->bytes()))
     return WithDetails(grpc::INVALID_ARGUMENT, "data length differs from the shape", "BAD_VALUE");
-  return Answer(ComputeTranspose(request->op(), *spec, request->input().data()),
-                request->input().data().size(), behaviour.lie, response);
+  return Answer(compute(request.op(), *spec, data), data.size(), behaviour.lie, response);
+}
+
+grpc::Status FakeServer::Impl::Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
+                                         v1::TransposeResponse* response) {
+  return OneOperand(context, *request, ComputeTranspose, response);
+}
+
+grpc::Status FakeServer::Impl::GaussianPdf(grpc::ServerContext* context,
+                                           const v1::GaussianPdfRequest* request,
+                                           v1::GaussianPdfResponse* response) {
+  return OneOperand(context, *request, ComputeGaussian, response);
 }
 
 grpc::Status FakeServer::Impl::Execute(grpc::ServerContext* context, Stream* stream) {
@@ -181,9 +181,10 @@ grpc::Status FakeServer::Impl::Execute(grpc::ServerContext* context, Stream* str
     if (auto status = Receive(stream, behaviour, &operands); !status.ok()) return status;
   if (operands.size() != (open.has_rmse() ? 2u : 1u))
     return {grpc::INVALID_ARGUMENT, "wrong number of operands"};
-  const auto computed = open.has_rmse()
-                            ? ComputeRmse(open.rmse(), spec, operands[0].data(), operands[1].data())
-                            : ComputeTranspose(open.transpose(), spec, operands[0].data());
+  const auto computed =
+      open.has_rmse()        ? ComputeRmse(open.rmse(), spec, operands[0].data(), operands[1].data())
+      : open.has_transpose() ? ComputeTranspose(open.transpose(), spec, operands[0].data())
+                             : ComputeGaussian(open.gaussian_pdf(), spec, operands[0].data());
   if (!computed) return FromStatus(computed.error());
   Send(stream, behaviour, *computed);
   return grpc::Status::OK;
@@ -258,19 +259,21 @@ grpc::Status FakeServer::Impl::Describe(grpc::ServerContext* context, const v1::
   FakeBehaviour behaviour;
   if (auto status = Begin(context, false, &behaviour); !status.ok()) return status;
   if (behaviour.silent) return AwaitCancel(context);
-  response->set_instance("fake");
-  response->set_version("0.1.0");
-  response->add_numeric_versions("rmse.1");
-  response->add_numeric_versions("transpose.1");
-  v1::DeviceInfo* device = response->add_devices();
-  device->set_id("cpu");
-  device->set_name("Fake CPU");
-  device->set_memory_bytes(8ull << 30);
-  device->set_processors(2);
-  response->mutable_limits()->set_block_bytes(behaviour.block_bytes);
-  response->mutable_limits()->set_max_message_bytes(behaviour.max_message_bytes);
-  response->mutable_limits()->set_queue_seconds(10);
-  response->mutable_budgets()->set_device_bytes(1ull << 30);
+  FillDescription(behaviour, response);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::Impl::DescribeKernels(grpc::ServerContext* context,
+                                               const v1::DescribeKernelsRequest* request,
+                                               v1::DescribeKernelsResponse* response) {
+  FakeBehaviour behaviour;
+  if (auto status = Begin(context, false, &behaviour); !status.ok()) return status;
+  if (behaviour.silent) return AwaitCancel(context);
+  if (behaviour.no_kernels) {
+    response->set_device("cpu");
+  } else {
+    FillKernels(*request, response);
+  }
   return grpc::Status::OK;
 }
 

@@ -21,6 +21,7 @@ struct FakeBehaviour {
   bool silent = false;                   ///< calls are never answered
   bool stalled = false;                  ///< streams: nothing is read after Opened
   std::optional<int> fail_after_chunks;  ///< streams: DATA_LOSS with details after that many chunks
+  bool no_kernels = false;               ///< DescribeKernels answers as a CPU device does
   bool serving = true;                   ///< what the health service says
 
   enum class Lie {

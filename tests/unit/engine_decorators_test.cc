@@ -156,6 +156,8 @@ TEST(FaultyDevice, AFailedDeviceStaysFailed) {
   EXPECT_EQ(device->AllocateDevice(1).error().reason(), "DEVICE_FAILED");
   EXPECT_EQ(device->AllocatePinned(1).error().reason(), "DEVICE_FAILED");
   EXPECT_EQ(device->MakeLane(LanePriority::kBulk).error().reason(), "DEVICE_FAILED");
+  EXPECT_EQ(device->DescribeWork(work).error().reason(), "DEVICE_FAILED");
+  EXPECT_EQ(device->DescribeLadder().error().reason(), "DEVICE_FAILED");
   faults->Clear();
   EXPECT_FALSE(device->health().ok());
 }

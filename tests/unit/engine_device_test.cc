@@ -18,6 +18,7 @@ namespace {
 
 using testing::CheckDestructorDrains;
 using testing::CheckExactlyOnce;
+using testing::CheckGaussian;
 using testing::CheckOrder;
 using testing::CheckRmse;
 using testing::CheckRoundTrip;
@@ -63,6 +64,22 @@ TEST_P(SeamTest, RmseHasTheBitsOfTheHostFunctions) {
 TEST_P(SeamTest, TransposeMovesEveryElement) {
   CheckTranspose(*device_, 1, 1, 1);
   CheckTranspose(*device_, 37, 129, 65);
+}
+
+TEST_P(SeamTest, GaussianHasTheBitsOfTheHostFunctions) {
+  CheckGaussian(*device_, DType::kF32, {1});
+  CheckGaussian(*device_, DType::kF32, {1'300'003});
+  CheckGaussian(*device_, DType::kF64, {70'001, 3});
+}
+TEST_P(SeamTest, HostCodeHasNoKernelsToDescribe) {
+  const auto plan = gaussian::Plan::Make(testing::Spec(DType::kF32, {100}), 0, 1);
+  ASSERT_TRUE(plan);
+  const auto kernels = device_->DescribeWork(GaussianRange{&*plan, plan->whole(), nullptr, nullptr});
+  ASSERT_TRUE(kernels) << kernels.error().ToString();
+  EXPECT_TRUE(kernels->empty());
+  const auto ladder = device_->DescribeLadder();
+  ASSERT_TRUE(ladder) << ladder.error().ToString();
+  EXPECT_TRUE(ladder->empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SeamTest,

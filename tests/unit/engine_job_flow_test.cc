@@ -71,33 +71,38 @@ TEST(JobFlow, WithoutOverlapKernelsWaitForAllCopies) {
   EXPECT_EQ(setup.faults->count(Submitted::kLaunch), 49);
 }
 
+/// Half of the input gives half of the output, then the rest the rest; every range is three blocks.
+void ExpectEarlyOutput(const Problem& problem, bool staged, int64_t blocks) {
+  testing::Setup setup;
+  setup.staged = staged;
+  const auto engine = testing::MakeEngine(setup);
+  const auto job = *testing::Open(*engine, problem.make());
+  Intake intake(job);
+  SendBlocks(*job, intake, problem, 0, 0, 37);  // twelve ranges and a third of one
+  Bytes early;
+  while (early.size() < 36 * kBlock) {
+    const auto piece = testing::Next(*job);
+    ASSERT_TRUE(piece && *piece);
+    early.insert(early.end(), (*piece)->data, (*piece)->data + (*piece)->bytes);
+  }
+  EXPECT_EQ(early.size(), 36U * kBlock);
+  EXPECT_TRUE(std::equal(early.begin(), early.end(), problem.expected.begin()));
+  SendBlocks(*job, intake, problem, 0, 37, blocks);
+  job->InputEnded();
+  while (true) {
+    const auto piece = testing::Next(*job);
+    ASSERT_TRUE(piece);
+    if (!*piece) break;
+    EXPECT_EQ((*piece)->offset, static_cast<int64_t>(early.size()));
+    early.insert(early.end(), (*piece)->data, (*piece)->data + (*piece)->bytes);
+  }
+  EXPECT_EQ(early, problem.expected);
+}
+
 TEST(JobFlow, OutputLeavesWhileInputStillArrives) {
   for (const bool staged : {true, false}) {
-    testing::Setup setup;
-    setup.staged = staged;
-    const auto engine = testing::MakeEngine(setup);
-    const Problem problem = testing::FineTransposeProblem(3);  // 72 blocks, three a range
-    const auto job = *testing::Open(*engine, problem.make());
-    Intake intake(job);
-    SendBlocks(*job, intake, problem, 0, 0, 37);  // twelve ranges and a third of one
-    Bytes early;
-    while (early.size() < 36 * kBlock) {
-      const auto piece = testing::Next(*job);
-      ASSERT_TRUE(piece && *piece);
-      early.insert(early.end(), (*piece)->data, (*piece)->data + (*piece)->bytes);
-    }
-    EXPECT_EQ(early.size(), 36U * kBlock);
-    EXPECT_TRUE(std::equal(early.begin(), early.end(), problem.expected.begin()));
-    SendBlocks(*job, intake, problem, 0, 37, 72);
-    job->InputEnded();
-    while (true) {
-      const auto piece = testing::Next(*job);
-      ASSERT_TRUE(piece);
-      if (!*piece) break;
-      EXPECT_EQ((*piece)->offset, static_cast<int64_t>(early.size()));
-      early.insert(early.end(), (*piece)->data, (*piece)->data + (*piece)->bytes);
-    }
-    EXPECT_EQ(early, problem.expected);
+    ExpectEarlyOutput(testing::FineTransposeProblem(3), staged, 72);
+    ExpectEarlyOutput(testing::FineGaussianProblem(3), staged, 73);  // a remainder of five elements
   }
 }
 

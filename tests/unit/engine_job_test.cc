@@ -118,6 +118,23 @@ TEST(JobBits, TransposeOfManyRangesWhoseOutputLeavesEarly) {
   }
 }
 
+TEST(JobBits, RandomGaussian) {
+  std::mt19937_64 random(16);
+  for (uint64_t round = 0; round < 40; ++round) {
+    const DType dtype = round % 2 == 0 ? DType::kF32 : DType::kF64;
+    const double mean = static_cast<double>(random() % 1000) / 100 - 5;
+    const double stddev = static_cast<double>(1 + random() % 1000) / 100;
+    // Half of them in ranges of odd lengths, so that blocks cut ranges and ranges cut blocks.
+    const auto elements = round % 4 < 2 ? int64_t{0} : static_cast<int64_t>(1000 + random() % 5000);
+    const Problem problem =
+        testing::GaussianProblem(dtype, RandomDims(random, 60'000), mean, stddev, round, elements);
+    const auto bytes = static_cast<int64_t>(problem.operands[0].size());
+    // Blocks of odd lengths cut elements.
+    Check(problem, random, 1 + bytes / 50 + static_cast<int64_t>(random() % 10'000),
+          "round " + std::to_string(round) + " " + std::string(Name(dtype)));
+  }
+}
+
 // The real plans' ranges are megabytes, so a few arrays that have several of them.
 TEST(JobBits, RangesOfTheRealPlans) {
   std::mt19937_64 random(15);
@@ -127,13 +144,15 @@ TEST(JobBits, RangesOfTheRealPlans) {
       testing::RmseProblem(DType::kU8, {5, 1000, 1000}, {1}, 3),
       testing::TransposeProblem(DType::kF32, {1500, 999}, {}, 4),
       testing::TransposeProblem(DType::kU16, {40, 300, 250}, {0, 2, 1}, 5),
+      testing::GaussianProblem(DType::kF32, {3'000'017}, 1, 2, 6),
+      testing::GaussianProblem(DType::kF64, {1'500'007}, 0, 1e100, 7),
   };
   int many = 0;
   for (const Problem& problem : problems) {
     many += problem.make()->range_count() > 1;
     for (const int64_t block_bytes : {100'000, 262'144}) Check(problem, random, block_bytes, "large");
   }
-  EXPECT_GE(many, 4);
+  EXPECT_GE(many, 6);
 }
 
 }  // namespace

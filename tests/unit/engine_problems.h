@@ -105,6 +105,35 @@ class FineTranspose final : public Operation {
   transpose::Plan plan_;
 };
 
+/// A gaussian pdf with ranges of `elements` elements: each fills its own bytes of the result.
+class FineGaussian final : public Operation {
+ public:
+  FineGaussian(gaussian::Plan plan, int64_t elements) : plan_(std::move(plan)), elements_(elements) {}
+  std::string_view name() const override { return "gaussian_pdf"; }
+  std::string_view numeric_version() const override { return gaussian::kNumericVersion; }
+  std::span<const ArraySpec> operands() const override { return {&plan_.input(), 1}; }
+  const ArraySpec& result() const override { return plan_.result(); }
+  int64_t scratch_bytes() const override { return 0; }
+  int64_t range_count() const override { return (plan_.whole().end + elements_ - 1) / elements_; }
+  ByteInterval range_bytes(int64_t index) const override {
+    const gaussian::Range range = Range(index);
+    const int64_t size = SizeOf(plan_.input().dtype);
+    return {range.begin * size, range.end * size};
+  }
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    return GaussianRange{&plan_, Range(index), buffers.operands[0], buffers.result};
+  }
+  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
+  bool ranges_fill_result() const override { return true; }
+
+ private:
+  gaussian::Range Range(int64_t index) const {
+    return {index * elements_, std::min((index + 1) * elements_, plan_.whole().end)};
+  }
+  gaussian::Plan plan_;
+  int64_t elements_;
+};
+
 /// `tiles` > 0: one-dimensional, with ranges of so many tiles.
 inline Problem RmseProblem(DType dtype, const std::vector<int64_t>& dims, const std::vector<int32_t>& axes,
                            uint64_t seed, int64_t tiles = 0) {
@@ -143,6 +172,23 @@ inline Problem TransposeProblem(DType dtype, const std::vector<int64_t>& dims,
   return problem;
 }
 
+/// Random bits, so NaN, infinities and subnormals too. `elements` > 0: ranges of so many elements.
+inline Problem GaussianProblem(DType dtype, const std::vector<int64_t>& dims, double mean, double stddev,
+                               uint64_t seed, int64_t elements = 0) {
+  const gaussian::Plan plan = *gaussian::Plan::Make(*MakeSpec(dtype, dims), mean, stddev);
+  Problem problem;
+  problem.operands.push_back(RandomBytes(plan.input().bytes(), seed));
+  problem.expected.resize(static_cast<size_t>(plan.result().bytes()));
+  const gaussian::Range whole = plan.whole();
+  gaussian::HostRange(plan, whole, 0, gaussian::HostItems(plan, whole), problem.operands[0].data(),
+                      problem.expected.data());
+  problem.make = [plan, elements]() -> std::unique_ptr<Operation> {
+    if (elements > 0) return std::make_unique<FineGaussian>(plan, elements);
+    return MakeGaussian(plan);
+  };
+  return problem;
+}
+
 /// 48 ranges of 4 KiB in each of two operands: bulk, but quick.
 inline Problem FineRmseProblem(uint64_t seed) {
   return RmseProblem(DType::kU8, {48 * 4096 - 7}, {}, seed, 1);
@@ -150,6 +196,11 @@ inline Problem FineRmseProblem(uint64_t seed) {
 /// 24 ranges of 12 KiB, each a prefix of the result.
 inline Problem FineTransposeProblem(uint64_t seed) {
   return TransposeProblem(DType::kU8, {24, 96, 128}, {0, 2, 1}, seed, true);
+}
+
+/// 24 ranges of 12 KiB and a short one, each a prefix of the result.
+inline Problem FineGaussianProblem(uint64_t seed) {
+  return GaussianProblem(DType::kF32, {24 * 3072 + 5}, 0.25, 1.5, seed, 3072);
 }
 
 }  // namespace tilewire::engine::testing

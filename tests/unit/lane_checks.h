@@ -231,4 +231,30 @@ inline void CheckTranspose(engine::Device& device, int64_t d0, int64_t d1, int64
   }
 }
 
+/// All ranges through a lane give the bits of one plain host call.
+inline void CheckGaussian(engine::Device& device, DType dtype, std::vector<int64_t> dims) {
+  auto plan = gaussian::Plan::Make(Spec(dtype, std::move(dims)), 0.125, 0.75);
+  ASSERT_TRUE(plan) << plan.error().ToString();
+  const auto bytes = static_cast<size_t>(plan->input().bytes());
+  Memory in = Pinned(device, bytes), out = Pinned(device, bytes), din = Device(device, bytes),
+         dout = Device(device, bytes);
+  std::mt19937 random(3);
+  for (size_t i = 0; i < bytes; ++i) in.data()[i] = static_cast<std::byte>(random() >> 24);
+  if (dtype == DType::kF32) FillF32(in, 3);
+  std::memset(out.data(), 0xff, bytes);
+  Latch latch(static_cast<int>(plan->range_count()) + 2);
+  const auto lane = MakeLane(device);
+  lane->CopyIn(din.data(), in.data(), bytes, latch.Callback());
+  for (int64_t i = 0; i < plan->range_count(); ++i) {
+    lane->Launch(GaussianRange{&*plan, plan->range(i), din.data(), dout.data()}, latch.Callback());
+  }
+  lane->CopyOut(out.data(), dout.data(), bytes, latch.Callback());
+  const Status status = latch.Wait();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  std::vector<std::byte> want(bytes);
+  const gaussian::Range whole = plan->whole();
+  gaussian::HostRange(*plan, whole, 0, gaussian::HostItems(*plan, whole), in.data(), want.data());
+  EXPECT_EQ(std::memcmp(want.data(), out.data(), bytes), 0);
+}
+
 }  // namespace tilewire::engine::testing

@@ -141,12 +141,14 @@ TEST(WireProto, OtherMembersParse) {
   v1::ExecuteRequest request;
   request.mutable_open()->mutable_rmse()->add_axes(-1);
   request.mutable_open()->add_operands()->set_dtype(v1::DTYPE_F32);
+  v1::ExecuteRequest gaussian;
+  gaussian.mutable_open()->mutable_gaussian_pdf()->set_stddev(2.5);
   v1::ExecuteResponse opened, result;
   opened.mutable_opened()->set_job("a-1");
   result.mutable_result()->add_results()->set_data("12345678");
   std::mt19937 random(13);
   for (const google::protobuf::Message* message :
-       std::initializer_list<google::protobuf::Message*>{&request, &opened, &result}) {
+       std::initializer_list<google::protobuf::Message*>{&request, &gaussian, &opened, &result}) {
     const std::string written = message->SerializeAsString();
     const CutMessage cut(written, &random);
     const auto envelope = SplitExecute(cut.pieces());
@@ -176,9 +178,18 @@ void ExpectSameUnary(const std::string& message, const UnaryView& view, std::spa
   EXPECT_EQ(rebuilt.SerializeAsString(), whole.SerializeAsString());
 }
 
+/// Cuts the message at random; what the codec makes of it is what protobuf reads.
+template <typename Request>
+void ExpectAgreement(const std::string& message, std::mt19937* random, std::span<const int> fields) {
+  const CutMessage cut(message, random);
+  const auto view = SplitUnary(cut.pieces(), fields);
+  ASSERT_TRUE(view) << view.error().ToString();
+  ExpectSameUnary<Request>(message, *view, fields);
+}
+
 TEST(WireProto, UnaryRequestsAgreeWithProtobuf) {
   Generator make(14);
-  constexpr int kRmse[] = {14, 15}, kTranspose[] = {15};
+  constexpr int kTwo[] = {14, 15}, kOne[] = {15};
   for (int i = 0; i < 20000; ++i) {
     v1::RmseRequest rest;
     if (make.Below(2) == 0) rest.mutable_op()->add_axes(static_cast<int32_t>(make.Number()));
@@ -187,13 +198,25 @@ TEST(WireProto, UnaryRequestsAgreeWithProtobuf) {
                                        LenField(15, make.Operand())};
     if (make.Below(4) != 0) fields.push_back(LenField(14, make.Operand()));
     const std::string message = make.Shuffled(std::move(fields));
-    const CutMessage cut(message, make.random());
-    const auto rmse = SplitUnary(cut.pieces(), kRmse);
-    ASSERT_TRUE(rmse) << rmse.error().ToString();
-    ExpectSameUnary<v1::RmseRequest>(message, *rmse, kRmse);
-    const auto transpose = SplitUnary(cut.pieces(), kTranspose);
-    ASSERT_TRUE(transpose) << transpose.error().ToString();
-    ExpectSameUnary<v1::TransposeRequest>(message, *transpose, kTranspose);
+    ExpectAgreement<v1::RmseRequest>(message, make.random(), kTwo);
+    ExpectAgreement<v1::TransposeRequest>(message, make.random(), kOne);
+    if (::testing::Test::HasFailure()) FAIL() << "message " << i;
+  }
+}
+
+TEST(WireProto, GaussianRequestsAgreeWithProtobuf) {
+  Generator make(16);
+  constexpr int kOne[] = {15};
+  for (int i = 0; i < 20000; ++i) {
+    // Doubles of any bits, absent, repeated or of another wire type; several `op` merge, as in protobuf.
+    std::vector<std::string> fields = {LenField(15, make.Operand())};
+    for (uint64_t ops = make.Below(3); ops > 0; --ops) {
+      std::vector<std::string> op;
+      for (uint64_t n = make.Below(4); n > 0; --n)
+        op.push_back(FixedField(1 + make.Below(2), make.Number(), make.Below(5) == 0 ? 4 : 8));
+      fields.push_back(LenField(1, make.Shuffled(std::move(op))));
+    }
+    ExpectAgreement<v1::GaussianPdfRequest>(make.Shuffled(std::move(fields)), make.random(), kOne);
     if (::testing::Test::HasFailure()) FAIL() << "message " << i;
   }
 }

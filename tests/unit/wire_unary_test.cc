@@ -71,6 +71,21 @@ TEST(WireUnary, OperandNumberWithAnotherWireTypeIsUnknown) {
   EXPECT_FALSE(view->operands[1].present);
 }
 
+TEST(WireUnary, AGaussianOpStaysInTheHeader) {
+  constexpr int kOneOperand[] = {15};
+  const std::string op = LenField(1, FixedField(1, 0x3ff0000000000000, 8) + FixedField(2, 1, 8));
+  const std::string message =
+      LenField(15, LenField(15, std::string(300, 'x')) + kSpec) + op + LenField(2, "");
+  std::mt19937 random(5);
+  for (int i = 0; i < 200; ++i) {
+    const CutMessage cut(message, &random);
+    const auto view = SplitUnary(cut.pieces(), kOneOperand);
+    ASSERT_TRUE(view) << view.error().ToString();
+    EXPECT_EQ(view->header, LenField(15, kSpec) + op + LenField(2, ""));
+    EXPECT_EQ(Join(view->operands[0].data), std::string(300, 'x'));
+  }
+}
+
 TEST(WireUnary, OtherFieldsAreLeftToTheParser) {
   constexpr int kOneOperand[] = {15};
   const std::string message = LenField(14, LenField(15, "stays")) + LenField(15, LenField(15, "goes"));
