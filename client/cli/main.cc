@@ -53,6 +53,9 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   app_.add_option("--timeout", timeout_seconds_,
                   "Seconds for the whole call, retries included (default: none)")
       ->check(CheckTimeout);
+  app_.add_option("--connections", globals->connections,
+                  "Connections that may carry one large call (default: by size and cores)")
+      ->check(CLI::Range(1, 64));
   app_.failure_message([](const CLI::App* app, const CLI::Error& error) {
     const auto* wrong = dynamic_cast<const CLI::ParseError*>(&error);
     return (wrong != nullptr ? ExplainParseError(*app, *wrong) : error.what()) +

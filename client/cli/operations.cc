@@ -63,6 +63,7 @@ Result<Reply> RunToFile(const Globals& globals, const client::Operation& operati
   ProgressLine progress;
   client::CallOptions options = globals.call_options();
   options.progress = [&progress](const client::Progress& p) { progress.Update(p); };
+  options.concurrent_sink = true;  // each byte has its own place in the file
   const client::Sink sink = [&output](uint64_t offset, std::span<const uint8_t> bytes) {
     return output->Write(offset, bytes);
   };
@@ -118,6 +119,7 @@ client::CallOptions Globals::call_options() const {
   client::CallOptions options;
   options.timeout = timeout;
   options.stop = stop;
+  options.connections = connections;
   return options;
 }
 

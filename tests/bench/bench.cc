@@ -1,5 +1,5 @@
 // tilewire_bench: the service beside bare gRPC, in one run. Starts its own servers on loopback.
-//   wire   one connection: upload + RMSE beside a raw gRPC sink that copies every byte once
+//   wire   upload + RMSE over one connection or several, beside raw gRPC sinks that copy every byte once
 //   idle   4 KiB Kernels.Rmse: warm, and after idle pauses
 //   small  4 KiB Kernels.Rmse beside a raw gRPC echo of as many bytes
 #include <sys/mman.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -24,7 +25,7 @@ using namespace tilewire;  // NOLINT(google-build-using-namespace)
 struct Flags {
   std::string device = "auto", block_bytes = "4MiB";
   size_t mebibytes = 1024, message_kib = 1024;
-  int rounds = 5, calls = 2000, pauses = 60;
+  int rounds = 5, calls = 2000, pauses = 60, connections = 1;
 };
 
 double Quantile(std::vector<double> values, double q) {
@@ -54,20 +55,36 @@ bench::Child StartServer(const Flags& flags) {
                                     flags.block_bytes, "--log-level", "error"});
 }
 
+/// Seconds until every sink has its equal share of the bytes.
+double PushAll(const std::vector<std::unique_ptr<bench::RawClient>>& sinks, const char* data, size_t bytes,
+               size_t message_bytes) {
+  const size_t share = bytes / sinks.size();
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < sinks.size(); ++i)
+    threads.emplace_back([&, i] { sinks[i]->Push(data + i * share, share, message_bytes); });
+  for (auto& thread : threads) thread.join();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 void Wire(const Flags& flags) {
   const size_t bytes = flags.mebibytes << 20, count = bytes / 8;  // two operands
   float* data = RandomFloats(2 * count, 1);
   const bench::Child server = StartServer(flags);
   const bench::Child raw("tilewire_raw_peer", {std::to_string(bytes)});
   auto client = client::Client::Connect(server.address());
-  bench::RawClient sink(raw.address());
+  std::vector<std::unique_ptr<bench::RawClient>> sinks;
+  for (int i = 0; i < flags.connections; ++i)
+    sinks.push_back(std::make_unique<bench::RawClient>(raw.address()));
   const auto a = Source(data, count), b = Source(data + count, count);
   client::CallOptions options;
   options.message_bytes = flags.message_kib << 10;
+  options.connections = static_cast<uint32_t>(flags.connections);
   std::vector<double> ours, theirs;
   client::Timing timing;
   for (int round = -1; round < flags.rounds; ++round) {  // the first one warms up
-    const double raw_seconds = sink.Push(reinterpret_cast<const char*>(data), bytes, options.message_bytes);
+    const double raw_seconds =
+        PushAll(sinks, reinterpret_cast<const char*>(data), bytes, options.message_bytes);
     const auto reply = client.Rmse(a, b, {}, options);
     if (!reply) throw std::runtime_error(reply.error().ToString());
     if (round < 0) continue;
@@ -76,16 +93,17 @@ void Wire(const Flags& flags) {
     timing = reply->reply.timing;
   }
   std::printf("%s\n", server.ready_line().c_str());
-  std::printf("one connection, %zu MiB, %zu KiB messages, median (min–max) of %d\n", flags.mebibytes,
-              flags.message_kib, flags.rounds);
+  std::printf("%d connection%s, %zu MiB, %zu KiB messages, median (min–max) of %d\n", flags.connections,
+              flags.connections == 1 ? "" : "s", flags.mebibytes, flags.message_kib, flags.rounds);
   std::printf("  raw gRPC sink     %6.2f GB/s (%.2f–%.2f)\n", Quantile(theirs, .5), Quantile(theirs, 0),
               Quantile(theirs, 1));
   std::printf("  tilewire RMSE     %6.2f GB/s (%.2f–%.2f)   %.1f%% of the sink\n", Quantile(ours, .5),
               Quantile(ours, 0), Quantile(ours, 1), 100 * Quantile(ours, .5) / Quantile(theirs, .5));
   std::printf(
-      "  last call: stage %.0f us, h2d %.0f us, kernel %.0f us, wall %.0f us, overlap %.2f, bottleneck %s\n",
-      timing.stage_us.value_or(0), timing.h2d_us.value_or(0), timing.kernel_us.value_or(0), timing.wall_us,
-      timing.overlap.value_or(0), timing.bottleneck.c_str());
+      "  last call, %u streams: stage %.0f us, h2d %.0f us, kernel %.0f us, wall %.0f us, overlap %.2f, "
+      "bottleneck %s\n",
+      timing.streams, timing.stage_us.value_or(0), timing.h2d_us.value_or(0), timing.kernel_us.value_or(0),
+      timing.wall_us, timing.overlap.value_or(0), timing.bottleneck.c_str());
 }
 
 /// Microseconds of `count` unary RMSE calls of 2 × 2 KiB, and what the server says of each.
@@ -169,9 +187,12 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.add_option("--device", flags.device, "device of the server")->capture_default_str();
   app.add_option("--block-bytes", flags.block_bytes, "block size of the server")->capture_default_str();
-  auto* wire = app.add_subcommand("wire", "one connection: upload + RMSE beside a raw sink");
+  auto* wire = app.add_subcommand("wire", "upload + RMSE beside raw sinks");
   wire->add_option("--mib", flags.mebibytes, "bytes of both operands, MiB")->capture_default_str();
   wire->add_option("--message-kib", flags.message_kib, "payload of a message, KiB")->capture_default_str();
+  wire->add_option("--connections", flags.connections, "connections of a call, and raw sinks beside")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
   wire->add_option("--rounds", flags.rounds, "measured rounds")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));

@@ -1,34 +1,13 @@
-// Jobs that several streams carry: striping, and every way in which it can go wrong.
+// Jobs that several streams carry: the same bits, and no stream waits for another.
 #include <algorithm>
 #include <map>
 #include <random>
 
-#include "tests/integration/helpers.h"
+#include "client/cpp/client.h"
+#include "tests/integration/join.h"
 
 namespace tilewire::testing {
 namespace {
-
-constexpr uint64_t kBlock = 64 << 10;
-const std::vector<int64_t> kShape{700, 1000};  // 2,800,000 bytes: 42 blocks and a short one
-constexpr uint64_t kBytes = 2'800'000, kBlocks = (kBytes + kBlock - 1) / kBlock;
-
-/// A further stream of a job. Output comes in pieces, ascending.
-class JoinedStream : public RawStream {
- public:
-  using RawStream::RawStream;
-  /// Whether Joined came back.
-  bool Join(const std::string& job) {
-    Start();
-    v1::ExecuteRequest request;
-    request.mutable_join()->set_job(job);
-    stream->Write(request);
-    v1::ExecuteResponse response;
-    if (!stream->Read(&response) || !response.has_joined()) return false;
-    number = response.joined().stream();
-    return true;
-  }
-  uint32_t number = 0;
-};
 
 /// Reads a stream of a striped job to its end, its output into `pieces` by offset.
 grpc::Status DrainPieces(RawStream& raw, std::map<uint64_t, std::string>* pieces, std::mutex* mutex) {
@@ -44,11 +23,6 @@ grpc::Status DrainPieces(RawStream& raw, std::map<uint64_t, std::string>* pieces
     if (response.has_result()) raw.result = response.result();
   }
   return raw.stream->Finish();
-}
-
-v1::Open Striped(v1::Open open, uint32_t streams) {
-  open.mutable_options()->set_streams(streams);
-  return open;
 }
 
 class Join : public OnBoth {
@@ -149,165 +123,58 @@ TEST_P(Join, StreamsThatFillBlocksSlowlyDoNotWaitForEachOther) {
   ExpectUnharmed(server);
 }
 
-TEST_P(Join, RefusedJoinsDoTheJobNoHarm) {
-  options_.engine.max_streams = 2;
-  options_.rpc.identity_header = "x-user";
-  TestServer server(device(), options_), other(device(), options_);
-  const std::string a = Floats(kBytes / 4, 5), b = Floats(kBytes / 4, 6);
-  RawStream first(server.Connect());
-  first.context.AddMetadata("x-user", "ann");
-  ASSERT_TRUE(first.Open(Striped(RmseOpen(v1::DTYPE_F32, kShape), 9)));
-  EXPECT_EQ(first.opened.max_streams(), 2u);
-  const std::string job = first.opened.job();
-  const auto refused = [](TestServer& at, const std::string& user, const std::string& id) {
-    JoinedStream stream(at.Connect());
-    stream.context.AddMetadata("x-user", user);
-    EXPECT_FALSE(stream.Join(id));
-    return stream.Drain();
-  };
-  ExpectError(refused(server, "ann", ""), grpc::StatusCode::FAILED_PRECONDITION, "WRONG_INSTANCE", "join.job",
-              "");
-  ExpectError(refused(server, "ann", job.substr(0, job.size() - 1) + "g"), grpc::StatusCode::NOT_FOUND, "JOB",
-              "join.job");
-  ExpectError(refused(server, "bob", job), grpc::StatusCode::NOT_FOUND, "JOB", "join.job", job);
-  ExpectError(refused(other, "ann", job), grpc::StatusCode::FAILED_PRECONDITION, "WRONG_INSTANCE", "join.job",
-              job);
-  JoinedStream second(server.Connect());
-  second.context.AddMetadata("x-user", "ann");
-  ASSERT_TRUE(second.Join(job));
-  ExpectError(refused(server, "ann", job), grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT",
-              "streams of the job", "3", "2");
-  ASSERT_TRUE(first.SendAll(0, a));
-  ASSERT_TRUE(second.SendAll(1, b));
-  first.stream->WritesDone();
-  grpc::Status late;  // LIMIT until the server has seen the half-close
-  EXPECT_TRUE(Eventually([&] {
-    late = refused(server, "ann", job);
-    return late.error_code() == grpc::StatusCode::FAILED_PRECONDITION;
-  }));
-  ExpectError(late, grpc::StatusCode::FAILED_PRECONDITION, "JOIN_LATE");
-  EXPECT_TRUE(second.End().ok());
-  EXPECT_TRUE(first.Drain().ok());
-  EXPECT_TRUE(first.output == HostRmse(a, b, DType::kF32, kShape));
-  server.ExpectIdle();
-  ExpectError(refused(server, "ann", job), grpc::StatusCode::NOT_FOUND, "JOB", "join.job",
-              job);  // it has ended
+client::ArraySource Source(const std::string& bytes) {
+  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, kShape).value(), bytes.data());
 }
 
-TEST_P(Join, AStreamThatIsLostEndsAllOfThem) {
+TEST_P(Join, TheClientSpreadsACallOverAsManyConnectionsAsItIsGranted) {
+  options_.engine.max_streams = 8;
   TestServer server(device(), options_);
-  const std::string a = Floats(kBytes / 4, 8);
-  struct Loss {
-    const char* name;
-    std::function<void(RawStream&)> happen;
-    grpc::StatusCode code;
-    std::string reason;
-  };
-  const std::vector<Loss> losses{
-      {"cancelled", [](RawStream& s) { s.context.TryCancel(); }, grpc::StatusCode::CANCELLED, ""},
-      {"broke the rule", [](RawStream& s) { s.Send(0, 1, "x"); }, grpc::StatusCode::INVALID_ARGUMENT,
-       "RUN_RULE"},
-      {"sent a byte twice",
-       [&](RawStream& s) {
-         s.Send(0, 0, std::string_view(a).substr(0, kBlock));
-         s.Send(0, 0, "x");
-       },
-       grpc::StatusCode::INVALID_ARGUMENT, "RUN_RULE"},
-      {"left a block open",
-       [](RawStream& s) {
-         s.Send(0, 5 * kBlock, "xxxx");
-         s.stream->WritesDone();
-       },
-       grpc::StatusCode::INVALID_ARGUMENT, "BYTES_MISSING"},
-      {"opened again",
-       [](RawStream& s) {
-         v1::ExecuteRequest again;
-         again.mutable_join()->set_job("x");
-         s.stream->Write(again);
-       },
-       grpc::StatusCode::INVALID_ARGUMENT, "BAD_MESSAGE"}};
-  for (const Loss& loss : losses)
-    for (const size_t victim : {0, 1, 2}) {
-      SCOPED_TRACE(std::string(loss.name) + ", stream " + std::to_string(victim));
-      RawStream first(server.Connect());
-      JoinedStream second(server.Connect()), third(server.Connect());
-      ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 3)));
-      ASSERT_TRUE(second.Join(first.opened.job()));
-      ASSERT_TRUE(third.Join(first.opened.job()));
-      ASSERT_TRUE(second.SendAll(0, a, 1 << 20, 10 * kBlock, 12 * kBlock));
-      RawStream* streams[] = {&first, &second, &third};
-      loss.happen(*streams[victim]);
-      for (size_t i = 0; i < 3; ++i) {
-        const auto status = streams[i]->Drain();
-        if (i != victim) {
-          ExpectError(status, grpc::StatusCode::UNAVAILABLE, "STREAM_LOST");
-        } else if (loss.reason.empty()) {
-          EXPECT_EQ(status.error_code(), loss.code);
-        } else {
-          ExpectError(status, loss.code, loss.reason);
-        }
-      }
-      server.ExpectIdle();
+  const std::string a = Floats(kBytes / 4, 1), b = Floats(kBytes / 4, 2);
+  const std::string rmse = HostRmse(a, b, DType::kF32, kShape, {1});
+  const std::string transposed = HostTranspose(a, DType::kF32, kShape);
+  auto client = client::Client::Connect(server.address());
+  for (const uint32_t connections : {1, 2, 5, 8, 16})
+    for (const bool concurrent : {false, true}) {
+      SCOPED_TRACE(std::to_string(connections) + " connections");
+      client::CallOptions options;
+      options.form = client::CallForm::kStream;
+      options.connections = connections;
+      options.concurrent_sink = concurrent;
+      options.message_bytes = 20'000;
+      client::RmseOp op;
+      op.axes = {1};
+      const auto values = client.Rmse(Source(a), Source(b), op, options);
+      ASSERT_TRUE(values) << values.error().ToString();
+      EXPECT_EQ(std::memcmp(values->values.data(), rmse.data(), rmse.size()), 0);
+      EXPECT_LE(values->reply.timing.streams, std::min(connections, 8u));
+      std::string out(kBytes, '\0');
+      const client::Sink sink = [&out](uint64_t offset, std::span<const uint8_t> bytes) {
+        std::memcpy(out.data() + offset, bytes.data(), bytes.size());
+        return Status();
+      };
+      const auto reply = client.Transpose(Source(a), {}, sink, options);
+      ASSERT_TRUE(reply) << reply.error().ToString();
+      EXPECT_TRUE(out == transposed);
+      if (connections > 1) EXPECT_GT(reply->timing.streams, 1u);
     }
   ExpectUnharmed(server);
 }
 
-TEST_P(Join, BytesThatNobodySentAreMissedWhenAllHaveEnded) {
+TEST_P(Join, ASinkThatFailsEndsAllStreams) {
   TestServer server(device(), options_);
-  const std::string a = Floats(kBytes / 4, 8);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect());
-  ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
-  ASSERT_TRUE(second.Join(first.opened.job()));
-  ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
-  first.stream->WritesDone();
-  ASSERT_TRUE(second.SendAll(0, a, 1 << 20, 21 * kBlock));
-  second.stream->WritesDone();
-  ExpectError(second.Drain(), grpc::StatusCode::INVALID_ARGUMENT, "BYTES_MISSING");
-  ExpectError(first.Drain(), grpc::StatusCode::INVALID_ARGUMENT, "BYTES_MISSING");
+  const std::string a = Floats(kBytes / 4, 1);
+  auto client = client::Client::Connect(server.address());
+  client::CallOptions options;
+  options.connections = 4;
+  options.form = client::CallForm::kStream;
+  const client::Sink full = [](uint64_t offset, std::span<const uint8_t>) {
+    return offset < kBytes / 2 ? Status() : Status(Code::kDataLoss, "BAD_FILE", "no space left");
+  };
+  const auto reply = client.Transpose(Source(a), {}, full, options);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().reason(), "BAD_FILE") << reply.error().ToString();
   ExpectUnharmed(server);
-}
-
-TEST_P(Join, TheEarliestDeadlineEndsTheJob) {
-  TestServer server(device(), options_);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect(), 0.4);
-  ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
-  ASSERT_TRUE(second.Join(first.opened.job()));
-  ExpectError(first.Drain(), grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE");
-  EXPECT_EQ(second.Drain().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  ExpectUnharmed(server);
-}
-
-TEST_P(Join, AStalledStreamIsGivenUpAndTheOthersAreTold) {
-  options_.rpc.idle_seconds = 0.4;
-  TestServer server(device(), options_);
-  const std::string a = Floats(kBytes / 4, 8);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect());
-  ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
-  ASSERT_TRUE(second.Join(first.opened.job()));
-  ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
-  first.stream->WritesDone();  // its share is sent: nothing more is expected of it
-  ExpectError(second.Drain(), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
-  ExpectError(first.Drain(), grpc::StatusCode::UNAVAILABLE, "STREAM_LOST");
-  ExpectUnharmed(server);
-}
-
-TEST_P(Join, WhileDrainingRunningJobsMayStillBeJoined) {
-  TestServer server(device(), options_);
-  const std::string a = Floats(kBytes / 4, 5), b = Floats(kBytes / 4, 6);
-  RawStream first(server.Connect());
-  ASSERT_TRUE(first.Open(Striped(RmseOpen(v1::DTYPE_F32, kShape), 2)));
-  server.rpc().BeginDrain();
-  JoinedStream second(server.Connect());
-  ASSERT_TRUE(second.Join(first.opened.job()));
-  ASSERT_TRUE(first.SendAll(0, a));
-  ASSERT_TRUE(second.SendAll(1, b));
-  EXPECT_TRUE(second.End().ok());
-  EXPECT_TRUE(first.End().ok());
-  EXPECT_TRUE(first.output == HostRmse(a, b, DType::kF32, kShape));
-  server.ExpectIdle();
 }
 
 TILEWIRE_ON_BOTH(Join);
