@@ -33,7 +33,9 @@ RmseKernel CubSegmented(int64_t segments, int64_t n) {
 RmseProblem Add(const std::string& kind, DType dtype, const std::vector<int64_t>& shape,
                 const std::vector<int32_t>& axes, std::vector<Case>* cases) {
   RmseProblem problem = MakeRmseProblem(dtype, shape, axes);
-  const std::string name = kind + '/' + std::string(Name(dtype)) + ' ' + FormatShape(shape);
+  std::string name = kind + '/' + std::string(Name(dtype)) + ' ' + FormatShape(shape);
+  if (shape.size() > 2) name += " over";
+  for (size_t i = 0; shape.size() > 2 && i < axes.size(); ++i) name += ' ' + std::to_string(axes[i]);
   cases->push_back(RmseCase("batched", name, problem, OurRmse(problem.plan)));
   return problem;
 }

@@ -8,6 +8,7 @@
 namespace tilewire::bench {
 
 void ParallelFor(int64_t items, const std::function<void(int64_t, int64_t)>& body) {
+  if (items <= 0) return;
   const int64_t threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, items);
   const int64_t piece = std::max<int64_t>(1, items / (threads * 8));
   std::atomic<int64_t> next = 0;

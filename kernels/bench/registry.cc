@@ -14,9 +14,7 @@ std::vector<Case> AllCases(const CaseOptions& options) {
   AddGaussianCases(options, &cases);
   AddLadderCases(options, &cases);
 #endif
-#if TILEWIRE_BENCH_HOST_CASES
   AddHostCases(options, &cases);
-#endif
   return cases;
 }
 

@@ -20,6 +20,10 @@ struct Bar {
   bool ours = false;
 };
 
+double Shown(const Bar& bar) {
+  return bar.cold > 0 ? bar.cold : bar.hot;
+}
+
 std::string Escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -43,6 +47,11 @@ std::string Escaped(const std::string& text) {
   return escaped;
 }
 
+/// Also the last step of each ladder.
+bool IsOurs(const std::string& implementation) {
+  return implementation == "tilewire" || implementation.ends_with("_ours");
+}
+
 std::vector<Bar> BarsOf(const Report& report, const std::string& group) {
   std::vector<Bar> bars;
   for (const Record& record : report.records) {
@@ -55,7 +64,7 @@ std::vector<Bar> BarsOf(const Report& report, const std::string& group) {
                              FormatFixed(record.Rate(*headline) * 1e-9, 0) + " GB/s",
                     .cold = cold != nullptr ? record.Share(*cold) : 0,
                     .hot = hot != nullptr ? record.Share(*hot) : 0,
-                    .ours = record.info.implementation == "tilewire"});
+                    .ours = IsOurs(record.info.implementation)});
   }
   return bars;
 }
@@ -63,11 +72,12 @@ std::vector<Bar> BarsOf(const Report& report, const std::string& group) {
 /// Colours by CSS, so that the picture follows the page into the dark.
 constexpr std::string_view kStyle = R"(<style>
  svg { background: #ffffff; color: #1f2328; font: 12px system-ui, sans-serif }
- text { fill: currentColor } .title { font-size: 16px; font-weight: 600 } .soft { opacity: .7 }
+ text { fill: currentColor } .title { font-size: 16px; font-weight: 600 } .soft { opacity: .75 }
+ .halo { paint-order: stroke; stroke: #ffffff; stroke-width: 4px }
  .grid { stroke: currentColor; opacity: .2 } .one { stroke: currentColor; opacity: .6; stroke-dasharray: 4 3 }
  .cold { fill: #8c959f } .cold.ours { fill: #1a7f64 } .hot { fill: #8c959f; opacity: .45 } .hot.ours { fill: #1a7f64 }
  @media (prefers-color-scheme: dark) {
-  svg { background: #0d1117; color: #e6edf3 }
+  svg { background: #0d1117; color: #e6edf3 } .halo { stroke: #0d1117 }
   .cold, .hot { fill: #7d8590 } .cold.ours, .hot.ours { fill: #3fb68b }
  }
 </style>
@@ -109,18 +119,17 @@ void WriteNamedBars(const std::vector<Bar>& bars, double top, std::ostream& out)
     out << "<text text-anchor=\"end\" x=\"" << kBarsLeft - 8 << "\" y=\"" << y + 13 << "\">"
         << Escaped(bar.label) << "</text>\n<text x=\""
         << kBarsLeft + 6 + kBarsWidth * std::min(std::max(bar.cold, bar.hot), top) / top << "\" y=\""
-        << y + 13 << "\" class=\"soft\">" << Escaped(bar.value) << "</text></g>\n";
+        << y + 13 << "\" class=\"halo\">" << Escaped(bar.value) << "</text></g>\n";
     y += 22;
   }
 }
 
 /// Thin bars from the slowest to the fastest, and where the quarters lie.
 void WriteDistribution(std::vector<Bar> bars, double top, std::ostream& out) {
-  std::sort(bars.begin(), bars.end(),
-            [](const Bar& a, const Bar& b) { return a.cold + a.hot < b.cold + b.hot; });
+  std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) { return Shown(a) < Shown(b); });
   std::vector<double> shares;
   for (size_t i = 0; i < bars.size(); ++i) {
-    const double share = bars[i].cold > 0 ? bars[i].cold : bars[i].hot;
+    const double share = Shown(bars[i]);
     shares.push_back(share);
     out << "<g><title>" << Escaped(bars[i].label) << ": " << Escaped(bars[i].value) << "</title>\n";
     WriteBar("cold", bars[i].ours, kTop + 3.0 * static_cast<double>(i), 2, share, top, out);

@@ -25,7 +25,7 @@ gpu_tests() {
 # The checkers slow kernels down a hundredfold, so the largest shapes are left to the plain run; tests that provoke
 # errors on purpose would be reported as errors.
 declare -A filters=(
-  [tilewire_gpu_kernel_tests]='RmseCuda.Golden*:RmseCuda.EveryDType*:RmseCuda.Operands*:TransposeCuda.KnownHard*:TransposeCuda.EdgesOf*'
+  [tilewire_gpu_kernel_tests]='RmseCuda.Golden*:RmseCuda.EveryDType*:RmseCuda.Operands*:TransposeCuda.KnownHard*:TransposeCuda.EdgesOf*:GaussianCuda.Golden:GaussianCuda.Correctly*'
   [tilewire_gpu_engine_tests]='CudaSeam.*:CudaMemory.FreedPieces*:CudaMemory.Pinned*'
   [tilewire_gpu_service_tests]='*EveryDtype*:*Unary*'
 )
@@ -45,10 +45,10 @@ numpy() {
   python3 "$here/../integration/numpy_check.py" "$bin/tilewired" "$bin/tilewire" --device cuda "${NUMPY_FLAGS:---large}"
 }
 
-# A smoke run: every case once or a few times, each checked. Measuring takes longer (kernels/bench/README.md).
+# A smoke run: every GPU case a few times, each checked. Measuring takes longer (kernels/bench/README.md).
 # KERNELS_JSON names the file for its figures.
 kernels() {
-  "$bin/tilewire_kernel_bench" --min-time 0 --max-time 0.02 --max-runs 20 --permutations 20 --bytes 8GiB --threads 1 \
+  "$bin/tilewire_kernel_bench" '^(?!host_)' --min-time 0 --max-time 0.01 --max-runs 20 --permutations 20 --bytes 4GiB \
     --json "${KERNELS_JSON:-kernels.json}"
 }
 

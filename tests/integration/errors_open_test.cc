@@ -26,7 +26,7 @@ std::vector<BadOpen> BadOpens() {
                     real = "a real dtype: i8 to u64, f16, bf16, f32, f64";
   return {
       {"no operation", With(rmse, [](auto* o) { o->clear_operation(); }), "open.operation", "not set",
-       "rmse or transpose"},
+       "rmse, transpose or gaussian_pdf"},
       {"no operands", With(rmse, [](auto* o) { o->clear_operands(); }), "open.operands", "0 specs", "2"},
       {"one operand", With(rmse, [](auto* o) { o->mutable_operands()->RemoveLast(); }), "open.operands",
        "1 specs", "2"},
@@ -143,7 +143,8 @@ TEST(BadUnary, BytesThatAreNoMessage) {
                                    Bytes(1000, 3), good.substr(0, good.size() - 1), good + good,
                                    "\x7a" + std::string(1, static_cast<char>(data_twice.size())) + data_twice,
                                    std::string("\x0b\x0c")}) {
-    for (const char* method : {"/tilewire.v1.Kernels/Rmse", "/tilewire.v1.Kernels/Transpose"}) {
+    for (const char* method : {"/tilewire.v1.Kernels/Rmse", "/tilewire.v1.Kernels/Transpose",
+                               "/tilewire.v1.Kernels/GaussianPdf"}) {
       SCOPED_TRACE(method + std::string(", ") + std::to_string(bytes.size()) + " bytes");
       const auto reply = ByteCall(channel, method).Unary(bytes);
       EXPECT_EQ(reply.status.error_code(), kInvalid) << reply.status.error_message();
@@ -151,10 +152,11 @@ TEST(BadUnary, BytesThatAreNoMessage) {
       EXPECT_TRUE(reason == "BAD_MESSAGE" || reason == "BAD_VALUE") << reason;
     }
   }
-  ExpectError(ByteCall(channel, "/tilewire.v1.Kernels/Transpose")
-                  .Unary("\x7a" + std::string(1, static_cast<char>(data_twice.size())) + data_twice)
-                  .status,
-              kInvalid, "BAD_MESSAGE");
+  for (const char* method : {"/tilewire.v1.Kernels/Transpose", "/tilewire.v1.Kernels/GaussianPdf"})
+    ExpectError(ByteCall(channel, method)
+                    .Unary("\x7a" + std::string(1, static_cast<char>(data_twice.size())) + data_twice)
+                    .status,
+                kInvalid, "BAD_MESSAGE");
   EXPECT_EQ(server.engine().stats().jobs_admitted, 0u);
   ExpectUnharmed(server);
 }

@@ -12,14 +12,17 @@ std::string Initial(const grpc::ClientContext& context, const std::string& key) 
   return found == initial.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
-/// A small RMSE with metadata; returns what of `key` comes back.
-std::string Echo(const TestServer& server, const Metadata& sent, const std::string& key) {
+/// A small RMSE with metadata; returns what of `key` comes back, once the call is on record: a client has its
+/// reply before that, and the next call may be served by another thread.
+std::string Echo(TestServer& server, const Metadata& sent, const std::string& key) {
+  const size_t before = server.observer().records().size();
   grpc::ClientContext context;
   for (const auto& [name, value] : sent) context.AddMetadata(name, value);
   v1::RmseResponse response;
   const auto status = v1::Kernels::NewStub(server.Connect())
                           ->Rmse(&context, RmseCall({4}, Floats(4, 1), Floats(4, 2)), &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(Eventually([&] { return server.observer().records().size() > before; }));
   return Initial(context, key);
 }
 
@@ -164,6 +167,8 @@ TEST(Describe, TellsWhatTheServerIs) {
   ASSERT_TRUE(v1::Device::NewStub(server.Connect())->Describe(&context, {}, &response).ok());
   EXPECT_EQ(response.version(), "9.8.7");
   EXPECT_EQ(response.instance(), server.engine().instance());
+  EXPECT_EQ(std::vector<std::string>(response.numeric_versions().begin(), response.numeric_versions().end()),
+            (std::vector<std::string>{"rmse.1", "transpose.1", "gaussian.1"}));
   ASSERT_EQ(response.devices_size(), 1);
   EXPECT_EQ(response.devices(0).id(), "cpu");
   EXPECT_EQ(response.limits().block_bytes(), 64u << 10);

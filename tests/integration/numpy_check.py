@@ -3,7 +3,9 @@
 
     numpy_check.py [--device cpu] [--large] [--seed N] TILEWIRED TILEWIRE [-- more tilewired flags]
 
-RMSE must agree to 1e-14 relative with numpy in float64, transposes exactly. --large adds arrays up to 2 GiB.
+RMSE must agree to 1e-14 relative with numpy in float64, transposes exactly, gaussian pdfs to 1 ulp with numpy in long
+double (2 ulp for float64, because far from the mean the reference itself may be off by one). --large adds arrays up to
+2 GiB.
 """
 import argparse
 import itertools
@@ -42,6 +44,23 @@ def rmse_reference(a, b, axes):
         d = a.astype(np.float64) - b.astype(np.float64)
     d = np.ascontiguousarray(d)
     return np.sqrt(np.mean(d * d, axis=axes, dtype=np.longdouble)).astype(np.float64)
+
+
+def gaussian_reference(x, mean, stddev):
+    """In long double: 64 bits of mantissa where the machine has them, and float64's whole range of exponents."""
+    mean, stddev = np.longdouble(mean), np.longdouble(stddev)
+    with np.errstate(all="ignore"):
+        z = (x.astype(np.longdouble) - mean) / stddev
+        return np.exp(-z * z / 2) / (stddev * np.sqrt(2 * np.longdouble("3.14159265358979323846264338327950288")))
+
+
+def ulps(got, exact):
+    """Distance from the correctly rounded value in units of its last place; 0 where both are NaN."""
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(got.dtype)
+        distance = np.abs(got.astype(np.longdouble) - rounded) / np.spacing(np.abs(rounded)).astype(np.longdouble)
+    distance[(got == rounded) | (np.isnan(got) & np.isnan(rounded))] = 0  # infinities too
+    return distance
 
 
 class Server:
@@ -102,6 +121,51 @@ class Checker:
             raise SystemExit(f"{what}: differs from numpy")
         self.count += 1
 
+    def gaussian(self, x, mean, stddev, order):
+        source, target = self.save("in.npy", x, order), self.path("out.npy")
+        self.run("gaussian-pdf", source, target, "--mean", repr(mean), "--stddev", repr(stddev))
+        got = np.load(target)
+        what = f"gaussian-pdf {x.dtype} {x.shape} mean {mean} stddev {stddev} order {order}"
+        if got.dtype != x.dtype or got.shape != x.shape or not got.flags.c_contiguous:
+            raise SystemExit(f"{what}: {got.dtype} {got.shape}")
+        exact = np.atleast_1d(gaussian_reference(x, mean, stddev))
+        off = ulps(np.atleast_1d(got), exact)
+        limit = 1 if x.dtype == np.float32 else 2
+        if not (off <= limit).all():
+            at = np.unravel_index(np.argmax(np.where(np.isnan(off), np.inf, off)), off.shape)
+            raise SystemExit(f"{what}: {np.atleast_1d(got)[at]!r} at {at}, numpy says {exact[at]!r}, {off[at]} ulp")
+        self.count += 1
+
+    def refused(self, what, *arguments):
+        done = subprocess.run([self.client, "--server", self.address, *arguments], capture_output=True, text=True)
+        if done.returncode != 1 or "INVALID_ARGUMENT" not in done.stderr:
+            raise SystemExit(f"{what}: code {done.returncode}, {done.stderr!r}; wanted INVALID_ARGUMENT")
+        self.count += 1
+
+
+def gaussian_cases(check, rng, pick, shapes):
+    for dtype, shape in itertools.product(("f4", "f8"), shapes):
+        mean, stddev = pick.choice([(0.0, 1.0), (-1.5, 0.25), (3.0, 1e3), (1e-3, 7.0)])
+        # Mostly near the mean, some far out where results are subnormal or 0.
+        x = mean + stddev * rng.standard_normal(shape) * rng.choice([1.0, 1.0, 1.0, 6.0, 14.0, 39.0], shape)
+        check.gaussian(np.asarray(x).astype(dtype), mean, stddev, pick.choice("CF"))
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0])
+    for dtype in ("f4", "f8"):
+        info = np.finfo(dtype)
+        edges = np.array([info.max, info.min, info.tiny, info.smallest_subnormal], dtype)
+        x = np.concatenate([special.astype(dtype), edges])
+        for mean, stddev in [(0.0, 1.0), (1.0, 1e-3), (-2.0, 1e30), (0.0, 2e-310)]:
+            check.gaussian(x, mean, stddev, "C")
+
+
+def gaussian_refusals(check, rng):
+    for dtype in [d for d in ALL if d not in ("f4", "f8")]:
+        name = check.save("in.npy", array(rng, dtype, (5,)), "C")
+        check.refused(f"gaussian-pdf of {dtype}", "gaussian-pdf", name, check.path("none.npy"), "--mean", "0",
+                      "--stddev", "1")
+    if os.path.exists(check.path("none.npy")):
+        raise SystemExit("a refused call left a file")
+
 
 def small_cases(check, rng, pick):
     shapes = [(), (1,), (7,), (257,), (3, 5), (31, 37), (2, 3, 4), (13, 1, 11, 2), (2, 1, 3, 2, 2), (2,) * 6,
@@ -132,6 +196,9 @@ def large_cases(check, rng):
     for dtype, shape, axes in [("f4", (16411, 16381), None), ("u1", (46337, 46327), None), ("f8", (64, 1024, 2048), [0, 2, 1])]:
         check.transpose(array(rng, dtype, shape), axes, "C")
         print(f"  transpose {dtype} {shape} axes {axes}: right", flush=True)
+    for dtype, shape in [("f4", (1 << 26,)), ("f8", (8191, 8209))]:
+        check.gaussian(rng.standard_normal(shape).astype(dtype), 0.5, 0.75, "C")
+        print(f"  gaussian-pdf {dtype} {shape}: right", flush=True)
 
 
 def main():
@@ -150,6 +217,10 @@ def main():
             check = Checker(options.tilewire, server.address, folder)
             small_cases(check, rng, pick)
             middle_cases(check, rng, pick)
+            # 0-d, primes, streamed ones of more than a block with a remainder of a few elements.
+            gaussian_cases(check, rng, pick, [(), (1,), (2,), (257,), (31, 37), (3, 1, 5, 7), (1000003,), (1 << 20,),
+                                              ((1 << 20) + 5,), (997, 1009), (1021, 3, 1031)])
+            gaussian_refusals(check, rng)
             if options.large:
                 large_cases(check, rng)
             info = json.loads(check.run("--json", "info"))

@@ -215,6 +215,14 @@ inline v1::Open TransposeOpen(v1::DType dtype, const std::vector<int64_t>& shape
   return open;
 }
 
+inline v1::Open GaussianOpen(v1::DType dtype, const std::vector<int64_t>& shape, double mean, double stddev) {
+  v1::Open open;
+  open.mutable_gaussian_pdf()->set_mean(mean);
+  open.mutable_gaussian_pdf()->set_stddev(stddev);
+  SetSpec(open.add_operands(), dtype, shape);
+  return open;
+}
+
 /// The answers by the host kernels, computed in one piece.
 inline std::string HostRmse(const std::string& a, const std::string& b, DType dtype,
                             const std::vector<int64_t>& shape, const std::vector<int>& axes = {}) {
@@ -234,6 +242,14 @@ inline std::string HostTranspose(const std::string& in, DType dtype, const std::
     const auto range = plan.range(i);
     transpose::HostRange(plan, range, 0, transpose::HostItems(plan, range), in.data(), out.data());
   }
+  return out;
+}
+
+inline std::string HostGaussian(const std::string& in, DType dtype, const std::vector<int64_t>& shape,
+                                double mean, double stddev) {
+  const auto plan = gaussian::Plan::Make(MakeSpec(dtype, shape).value(), mean, stddev).value();
+  std::string out(in.size(), '\0');
+  gaussian::HostRange(plan, plan.whole(), 0, gaussian::HostItems(plan, plan.whole()), in.data(), out.data());
   return out;
 }
 

@@ -47,6 +47,40 @@ TEST_P(SameBits, WhateverTheBlocksAndLanes) {
     EXPECT_TRUE(raw.output == HostTranspose(a, DType::kF32, shape, axes));
     EXPECT_EQ(raw.result.timing().has_d2h_us(), where == Where::kStaged);
   }
+  // Elements are cut by blocks of 4099 bytes and by messages of 100,003.
+  for (const v1::DType dtype : {v1::DTYPE_F32, v1::DTYPE_F64}) {
+    const std::string in = a.substr(0, a.size() / 8 * 8);
+    const int64_t count = static_cast<int64_t>(in.size()) / SizeOf(static_cast<DType>(dtype));
+    RawStream raw(server.Connect());
+    ASSERT_TRUE(raw.Open(GaussianOpen(dtype, {count}, 0.5, 0.125)));
+    std::thread writer([&] {
+      raw.SendAll(0, in, 100'003);
+      raw.stream->WritesDone();
+    });
+    const auto status = raw.Drain();
+    writer.join();
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_TRUE(raw.output == HostGaussian(in, static_cast<DType>(dtype), {count}, 0.5, 0.125));
+    EXPECT_EQ(raw.result.numeric_version(), "gaussian.1");
+    EXPECT_EQ(raw.result.timing().has_d2h_us(), where == Where::kStaged);
+  }
+  ExpectUnharmed(server);
+}
+
+// Three staging blocks carry 56 blocks of output, so each must come back before the reply is sent.
+TEST(UnarySizes, RepliesOfMoreBlocksThanStagingHas) {
+  TestServer server(DeviceAt(Where::kStaged), {});
+  const std::vector<int64_t> shape{900, 1009};
+  const std::string in = Floats(900 * 1009, 3);
+  v1::TransposeRequest request;
+  SetSpec(request.mutable_input()->mutable_spec(), v1::DTYPE_F32, shape);
+  request.mutable_input()->set_data(in);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::TransposeResponse response;
+  const auto status = v1::Kernels::NewStub(server.Connect())->Transpose(&context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(response.result().data() == HostTranspose(in, DType::kF32, shape));
   ExpectUnharmed(server);
 }
 

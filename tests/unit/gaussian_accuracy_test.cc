@@ -50,6 +50,7 @@ TEST(GaussianReference, AgreesWithTheCorrectlyRoundedPoints) {
 template <typename T>
 struct Worst {
   double normal = 0, subnormal = 0;
+  int64_t results = 0, nearest = 0;  ///< all, and those that are the number next to the exact value
 };
 
 /// `count` points from the peak to where the pdf vanishes in T.
@@ -71,6 +72,8 @@ void Sweep(Distribution d, int64_t count, Worst<T>* worst) {
       ASSERT_LE(error, 1) << d.ToString() << " x " << x[i];
       continue;
     }
+    worst->results += y[i] != 0;
+    worst->nearest += y[i] != 0 && error <= 0.5;
     double& most = y[i] < std::numeric_limits<T>::min() ? worst->subnormal : worst->normal;
     most = std::max(most, error);
   }
@@ -80,8 +83,9 @@ template <typename T>
 Worst<T> SweepAll(int64_t count) {
   Worst<T> worst;
   for (const Distribution& d : kDistributions) Sweep<T>(d, count, &worst);
-  std::printf("f%zu: at most %.4f ulp, subnormal results %.4f\n", 8 * sizeof(T), worst.normal,
-              worst.subnormal);
+  std::printf("f%zu: at most %.4f ulp, subnormal results %.4f; %.2f%% are the nearest number\n",
+              8 * sizeof(T), worst.normal, worst.subnormal,
+              100 * static_cast<double>(worst.nearest) / static_cast<double>(worst.results));
   return worst;
 }
 

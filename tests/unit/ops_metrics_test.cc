@@ -92,6 +92,22 @@ TEST_F(MetricsTest, CountsCallsByMethodOperationAndStatus) {
   Has(text, R"(tilewire_stage_seconds_count{stage="h2d"} 0)");
 }
 
+TEST_F(MetricsTest, EveryMethodAndOperationOfTheServerHasItsOwnLabel) {
+  Metrics metrics("1", "cpu", nullptr);
+  const std::pair<std::string, std::string> calls[] = {{"Kernels.Rmse", "rmse"},
+                                                       {"Kernels.Transpose", "transpose"},
+                                                       {"Kernels.GaussianPdf", "gaussian_pdf"},
+                                                       {"Kernels.Execute", "gaussian_pdf"},
+                                                       {"Device.Describe", "none"},
+                                                       {"Device.DescribeKernels", "none"}};
+  for (const auto& [method, operation] : calls) {
+    metrics.OnCallStart(method);
+    metrics.OnCallEnd(Record(method, operation == "none" ? "" : operation));
+    Has(metrics.Render(),
+        "tilewire_calls_total{method=\"" + method + "\",operation=\"" + operation + "\",status=\"OK\"} 1");
+  }
+}
+
 TEST_F(MetricsTest, ClientsCannotMakeSeries) {
   Metrics metrics("1", "cpu", nullptr);
   for (const char* same : {"", "seed"}) {

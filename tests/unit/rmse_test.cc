@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "kernels/rmse/host_isa.h"
@@ -173,61 +172,6 @@ TEST(Rmse, FinishTakesAnySubsetOfSegments) {
   EXPECT_EQ(result[3], -1);
   HostFinish(plan, 0, 4, sums.data(), result.data());
   EXPECT_EQ(AllBits(result), AllBits(reference::Rmse(spec, {1}, Output::kRmse, a, b)));
-}
-
-// Not a test but a measurement: --gtest_also_run_disabled_tests --gtest_filter='*HostRates'.
-TEST(Rmse, DISABLED_HostRates) {
-  const struct {
-    DType dtype;
-    std::vector<int64_t> dims;
-    std::vector<int32_t> axes;
-  } cases[] = {{DType::kF32, {1 << 26}, {0}},
-               {DType::kF64, {1 << 25}, {0}},
-               {DType::kF16, {1 << 27}, {0}},
-               {DType::kBF16, {1 << 27}, {0}},
-               {DType::kU8, {1 << 28}, {0}},
-               {DType::kI16, {1 << 27}, {0}},
-               {DType::kI32, {1 << 26}, {0}},
-               {DType::kU32, {1 << 26}, {0}},
-               {DType::kU64, {1 << 25}, {0}},
-               {DType::kF32, {1 << 26, 1}, {1}},
-               {DType::kF32, {1 << 25, 2}, {1}},
-               {DType::kF32, {1 << 24, 3}, {1}},
-               {DType::kF32, {1 << 22, 16}, {1}},
-               {DType::kF32, {1 << 20, 50}, {1}},
-               {DType::kF32, {1 << 16, 1000}, {1}},
-               {DType::kF32, {1 << 24, 3}, {0}},
-               {DType::kF32, {1 << 22, 16}, {0}},
-               {DType::kF32, {1 << 16, 1000}, {0}},
-               {DType::kF32, {16, 1 << 22}, {0}},
-               {DType::kU8, {1 << 18, 1000}, {0}},
-               {DType::kF32, {64, 1000, 1000}, {0, 2}},
-               {DType::kF32, {1 << 20, 4, 3, 4}, {1, 3}}};
-  for (const auto& one : cases) {
-    const auto spec = *MakeSpec(one.dtype, one.dims);
-    const Plan plan = *Plan::Make(spec, one.axes, Output::kRmse);
-    const Bytes a(static_cast<size_t>(spec.bytes()), 1), b(static_cast<size_t>(spec.bytes()), 2);
-    std::vector<double> sums(ItemCount(plan)), result(static_cast<size_t>(plan.layout().segments));
-    std::string line = std::string(Name(one.dtype)) + spec.shape.ToString() + ":";
-    for (const HostIsa& isa : SupportedHostIsas()) {
-      double best = 1e9;
-      for (int repeat = 0; repeat < 4; ++repeat) {
-        const auto start = std::chrono::steady_clock::now();
-        for (int64_t r = 0; r < plan.range_count(); ++r) {
-          const Range range = plan.range(r);
-          isa.tiles({a.data(), b.data(), sums.data(), &plan.layout(), range, 0, range.items(), one.dtype});
-        }
-        HostFinish(plan, 0, plan.layout().segments, sums.data(), result.data());
-        best =
-            std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      }
-      char text[64];
-      std::snprintf(text, sizeof text, "  %s %.1f GB/s", isa.name,
-                    2e-9 * static_cast<double>(spec.bytes()) / best);
-      line += text;
-    }
-    std::printf("%s\n", line.c_str());
-  }
 }
 
 }  // namespace
