@@ -108,11 +108,14 @@ Choice LooseChoice(const Sides& sides, double full_rate) {
           }};
 }
 
+/// The first shape is the fastest when full, so that others have to be fuller by this.
+inline constexpr double kWorthAnotherShape = 1.06;
+
 template <typename Index, typename... Shape>
 Choice BestLoose(ShapeList<Shape...>, const Sides& sides, double full_rate) {
   Choice best;
   for (const Choice& choice : std::initializer_list<Choice>{LooseChoice<Shape, Index>(sides, full_rate)...})
-    if (choice.rate > best.rate) best = choice;
+    if (choice.rate > kWorthAnotherShape * best.rate) best = choice;
   return best;
 }
 
@@ -140,9 +143,12 @@ cudaError_t LaunchIndexed(const Box& box, const char* in, char* out, const gpu::
   if constexpr (kBytes <= 4) packed /= StageCost(box, ChooseStageChunks(box, kStageChunkBytes / kBytes));
   if (tiles.rate > packed) return tiles.launch(box, sides, in, out, launcher);
   if constexpr (kBytes <= 4) {
+    // Short rows of words are their own runs on both sides: one pass is enough.
     bool suits = false;
-    const cudaError_t error = LaunchStaged<Element, Index>(box, in, out, launcher, &suits);
-    if (suits) return error;
+    if (kBytes < 4 || !box.CopiesRows()) {
+      const cudaError_t error = LaunchStaged<Element, Index>(box, in, out, launcher, &suits);
+      if (suits) return error;
+    }
   }
   return LaunchPacked<Element, Index>(box, in, out, launcher);
 }
