@@ -7,6 +7,9 @@
 namespace tilewire::rmse::cuda {
 
 inline constexpr int kColumnThreads = 512;  // at most
+/// Threads of a block where windows may be chosen: enough for eight words of a row.
+template <typename E>
+inline constexpr int kColumnUsual = E::kExact ? 128 : 256;
 /// Accumulators of a column that one thread sums one after the other; what it holds meanwhile must fit its
 /// registers.
 template <typename E>
@@ -84,8 +87,11 @@ requires(E::kExact) struct ColumnSum<E> {
   __device__ void Begin() {}
   __device__ void Add(const uint4& x, const uint4& y, uint64_t flip) {
     using T = typename E::Type;
+    const auto mask = static_cast<uint32_t>(flip);
+    const uint4 a = {x.x ^ mask, x.y ^ mask, x.z ^ mask, x.w ^ mask};
+    const uint4 b = {y.x ^ mask, y.y ^ mask, y.z ^ mask, y.w ^ mask};
 #pragma unroll
-    for (int v = 0; v < kN; ++v) sum[v] += Square<E>(At<T>(x, v), At<T>(y, v), flip);
+    for (int v = 0; v < kN; ++v) sum[v] += Square<E>(At<T>(a, v), At<T>(b, v), 0);
   }
   __device__ void End(int) {}
   __device__ double Get(int v) const {

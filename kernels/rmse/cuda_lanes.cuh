@@ -103,10 +103,10 @@ __device__ __noinline__ double GatherTile(const Work& work, int64_t base, const 
 
 /// A warp's sum of the n ≤ 4096 elements at byte offset `base` of both operands, which are misaligned alike.
 /// Words are counted from the 16-byte boundary before; cuda_group.cuh says why the rotation changes nothing.
-template <typename E>
+template <typename E, int kBatch>
 __device__ double WarpTile(const Work& work, int64_t base, int n, int lane) {
   using T = typename E::Type;
-  constexpr int kN = kWord<E>, kBatch = 8;
+  constexpr int kN = kWord<E>;
   const int skip = Misalignment<E>(work.a + base);
   const int64_t start = base - skip * static_cast<int64_t>(sizeof(T));
   const int words = (skip + n + kN - 1) / kN;
@@ -119,19 +119,23 @@ __device__ double WarpTile(const Work& work, int64_t base, int n, int lane) {
   LaneSum<E> sum;
 #pragma unroll 1
   for (int k0 = 0; k0 * 32 < words; k0 += kBatch) {
-    uint4 x[kBatch], y[kBatch];
+    // The one word by which a misaligned tile is longer than a whole number of batches comes with the last
+    // batch.
+    const bool longer = words > (k0 + kBatch) * 32 && words <= (k0 + kBatch + 1) * 32;
+    const int count = longer ? kBatch + 1 : kBatch;
+    uint4 x[kBatch + 1], y[kBatch + 1];
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k) {
+    for (int k = 0; k <= kBatch; ++k) {
       const int word = (k0 + k) * 32 + lane;
       x[k] = y[k] = {};
-      if (word < words) {
+      if (word < words && k < count) {
         x[k] = LoadOnce(work.a + start + word * 16);
         y[k] = LoadOnce(work.b + start + word * 16);
       }
     }
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k) {
-      if ((k0 + k) * 32 >= words) continue;
+    for (int k = 0; k <= kBatch; ++k) {
+      if ((k0 + k) * 32 >= words || k >= count) continue;
       const int low = skip - ((k0 + k) * 32 + lane) * kN;
       if (low > 0 || low + n < kN) {  // the first and the last word may hold foreign elements
         Keep<T>(x[k], low, low + n);
@@ -139,6 +143,7 @@ __device__ double WarpTile(const Work& work, int64_t base, int n, int lane) {
       }
       sum.Add(k, x[k], y[k], work.flip);
     }
+    if (longer) break;
   }
   return sum.Tree(lane);
 }

@@ -109,8 +109,8 @@ cudaError_t LaunchContiguous(Work work, bool whole, int64_t* sums, const gpu::La
   if (tiles > 1) return LaunchTiles<E>(work, whole, sums, launcher);
   if (*sums > 1) work.result = nullptr;
   while (work.batch < 4 && work.batch * processors * 128 < items) work.batch *= 2;
-  return LaunchBlocks(launcher, SegmentKernel<E>, CeilDiv(items, kWarps * work.batch), kBlockThreads, 0,
-                      work);
+  const auto kernel = kN > 2 && words <= 128 ? SegmentKernel<E, 4> : SegmentKernel<E, 8>;
+  return LaunchBlocks(launcher, kernel, CeilDiv(items, kWarps * work.batch), kBlockThreads, 0, work);
 }
 
 /// Which columns the layout has. False where it has none.
@@ -141,9 +141,9 @@ inline int64_t ColumnShared(int64_t sums) {
   return (sums + sums / 16) * 8;
 }
 
-/// Windows and threads for c->chains; words of `n` elements, `overlap` of them more in a row than its columns
-/// fill.
-inline void CutColumns(int64_t n, int64_t overlap, Columns* c) {
+/// Windows and threads for c->chains, about `usual`; words of `n` elements, `overlap` of them more in a row
+/// than its columns fill.
+inline void CutColumns(int64_t n, int64_t overlap, int64_t usual, Columns* c) {
   c->slab = c->period / c->chains;
   if (c->rows == Rows::kFlat) {
     c->words = c->threads = static_cast<int>(c->slab * c->width / n);
@@ -152,7 +152,7 @@ inline void CutColumns(int64_t n, int64_t overlap, Columns* c) {
     return;
   }
   const int64_t row_words = CeilDiv(c->width, n);
-  const int64_t most = std::max<int64_t>(std::max<int64_t>(256 / c->slab, 4) - overlap, 1);
+  const int64_t most = std::max<int64_t>(std::max<int64_t>(usual / c->slab, 4) - overlap, 1);
   int64_t columns = CeilDiv(row_words, CeilDiv(row_words, most)) * n;
   columns = CeilDiv(columns, c->run) * c->run;
   c->windows = CeilDiv(c->width, columns);
@@ -187,16 +187,16 @@ cudaError_t LaunchColumns(Work work, Columns c, const gpu::Launcher& launcher) {
     c.rows = Rows::kFlat;
   if (c.rows == Rows::kStraddle) least_slab = 1;
   // Chains: as many as leave enough threads to fill the device.
-  const int64_t wanted = Multiprocessors() * 1024;
+  const int64_t wanted = Multiprocessors() * 448;
   const int64_t all_words = c.items * CeilDiv(c.width, kN) * c.period;
   const int64_t overlap = c.rows == Rows::kRotated && !aligned ? 1 : 0;
   for (c.chains = 1;; c.chains *= 2) {
-    CutColumns(kN, overlap, &c);
+    CutColumns(kN, overlap, kColumnUsual<E>, &c);
     const bool fits = c.threads <= kColumnThreads && ColumnShared(c.threads * kN) <= kColumnShared;
     const bool more = c.chains < kMaxChains<E> && c.slab / 2 >= least_slab;
     if (!more || (fits && all_words / (c.chains * 2) < wanted)) break;
   }
-  c.per_block = static_cast<int>(std::clamp<int64_t>(256 / c.threads, 1, c.items));
+  c.per_block = static_cast<int>(std::clamp<int64_t>(kColumnUsual<E> / c.threads, 1, c.items));
   const int threads = static_cast<int>(CeilDiv(c.threads * c.per_block, 32)) * 32;
   const int shared = static_cast<int>(ColumnShared(int64_t{c.per_block} * c.slab * c.pitch));
   const int64_t blocks = CeilDiv(c.items, c.per_block) * c.windows;

@@ -53,16 +53,18 @@ __global__ void __launch_bounds__(kBlockThreads, 2) WarpKernel(const __grid_cons
     const int64_t base = (segment * work.layout.elements + (first + u) * kTileElements) * kSize;
     const int n = TileLength(work, first + u);
     const bool simple = n == kTileElements && Misalignment<E>(work.a + base) == 0;
-    const double sum = simple ? WarpFullTile<E>(work, base, lane) : WarpTile<E>(work, base, n, lane);
+    const double sum = simple ? WarpFullTile<E>(work, base, lane) : WarpTile<E, 8>(work, base, n, lane);
     if (lane == u) mine = sum;
   }
   StoreTiles(work, segment, first, mine, count, lane);
 }
 
 /// Contiguous segments of which the range has one tile each: a warp for work.batch neighbouring segments.
-/// Their results are finished together, a lane for each.
-template <typename E>
-__global__ void __launch_bounds__(kBlockThreads, 2) SegmentKernel(const __grid_constant__ Work work) {
+/// Their results are finished together, a lane for each. Few words leave registers for more warps: then
+/// kBatch is 4.
+template <typename E, int kBatch>
+__global__ void __launch_bounds__(kBlockThreads, kBatch == 4 ? 3 : 2)
+    SegmentKernel(const __grid_constant__ Work work) {
   const Range& range = work.range;
   const int lane = threadIdx.x % 32;
   const int64_t warp = (work.block_base + blockIdx.x) * kWarps + threadIdx.x / 32;
@@ -72,7 +74,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2) SegmentKernel(const __grid_c
   for (int u = 0; u < work.batch && first + u < range.segment_end; ++u) {
     const int64_t base = ((first + u) * work.layout.elements + tile * kTileElements) *
                          static_cast<int64_t>(sizeof(typename E::Type));
-    const double sum = WarpTile<E>(work, base, n, lane);
+    const double sum = WarpTile<E, kBatch>(work, base, n, lane);
     if (lane == u) mine = sum;
   }
   if (lane < work.batch && first + lane < range.segment_end) Store(work, first + lane, tile, mine);
