@@ -1,105 +1,260 @@
-// Device code of rmse.cu: how two elements become one difference in binary64, and where elements lie. Every
-// rounding is written out; nothing is left to the compiler.
+// Device code of RMSE: how two elements become one difference in binary64, and how 16-byte words of them are
+// loaded and summed. Every rounding is written out; nothing is left to the compiler.
 #pragma once
 
 #include <cuda_fp16.h>
+#include <vector_types.h>
 
-#include "kernels/rmse/rmse.h"
+#include <cstdint>
+#include <type_traits>
 
 namespace tilewire::rmse::cuda {
 
-template <DType D>
+/// Signed integers are computed as unsigned ones with the sign bit flipped, which shifts both operands alike
+/// and so changes no difference. That leaves eight kinds of element for twelve dtypes, and eight copies of
+/// each kernel.
+enum class Kind { kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64 };
+
+template <Kind K>
 struct Element;
 
-/// i8 to u16: the squares of a tile sum exactly in any order.
-template <typename T>
-struct Narrow {
-  using Type = T;
-  static constexpr bool kExact = true;
-  __device__ static double Difference(T a, T b) {
-    return __int2double_rn(static_cast<int>(a) - static_cast<int>(b));
-  }
+/// 8 and 16 bits: each square is below 2^32 and a tile's sum below 2^53, so every order is exact and tiles
+/// may be summed as integers. Sum holds a whole tile.
+template <>
+struct Element<Kind::kU8> {
+  using Type = uint8_t;
+  using Sum = uint32_t;
+  static constexpr bool kExact = true, kFlips = true;
 };
 template <>
-struct Element<DType::kI8> : Narrow<int8_t> {};
-template <>
-struct Element<DType::kU8> : Narrow<uint8_t> {};
-template <>
-struct Element<DType::kI16> : Narrow<int16_t> {};
-template <>
-struct Element<DType::kU16> : Narrow<uint16_t> {};
-
-template <>
-struct Element<DType::kI32> {
-  using Type = int32_t;
-  static constexpr bool kExact = false;
-  __device__ static double Difference(int32_t a, int32_t b) {
-    return __dsub_rn(__int2double_rn(a), __int2double_rn(b));
-  }
+struct Element<Kind::kU16> {
+  using Type = uint16_t;
+  using Sum = unsigned long long;
+  static constexpr bool kExact = true, kFlips = true;
 };
 template <>
-struct Element<DType::kU32> {
+struct Element<Kind::kU32> {
   using Type = uint32_t;
-  static constexpr bool kExact = false;
+  static constexpr bool kExact = false, kFlips = true;
   __device__ static double Difference(uint32_t a, uint32_t b) {
     return __dsub_rn(__uint2double_rn(a), __uint2double_rn(b));
   }
 };
 /// |a - b| exactly in 64 bits, rounded once.
 template <>
-struct Element<DType::kI64> {
-  using Type = int64_t;
-  static constexpr bool kExact = false;
-  __device__ static double Difference(int64_t a, int64_t b) {
-    const auto x = static_cast<unsigned long long>(a), y = static_cast<unsigned long long>(b);
-    return __ull2double_rn(a < b ? y - x : x - y);
-  }
-};
-template <>
-struct Element<DType::kU64> {
+struct Element<Kind::kU64> {
   using Type = uint64_t;
-  static constexpr bool kExact = false;
+  static constexpr bool kExact = false, kFlips = true;
   __device__ static double Difference(uint64_t a, uint64_t b) {
     return __ull2double_rn(a < b ? b - a : a - b);
   }
 };
 template <>
-struct Element<DType::kF16> {
+struct Element<Kind::kF16> {
   using Type = uint16_t;
-  static constexpr bool kExact = false;
+  static constexpr bool kExact = false, kFlips = false;
   __device__ static double Widen(uint16_t x) {
     return static_cast<double>(__half2float(__ushort_as_half(x)));
   }
   __device__ static double Difference(uint16_t a, uint16_t b) { return __dsub_rn(Widen(a), Widen(b)); }
 };
 template <>
-struct Element<DType::kBF16> {
+struct Element<Kind::kBF16> {
   using Type = uint16_t;
-  static constexpr bool kExact = false;
+  static constexpr bool kExact = false, kFlips = false;
   __device__ static double Widen(uint16_t x) {
     return static_cast<double>(__uint_as_float(static_cast<unsigned>(x) << 16));
   }
   __device__ static double Difference(uint16_t a, uint16_t b) { return __dsub_rn(Widen(a), Widen(b)); }
 };
 template <>
-struct Element<DType::kF32> {
+struct Element<Kind::kF32> {
   using Type = float;
-  static constexpr bool kExact = false;
+  static constexpr bool kExact = false, kFlips = false;
   __device__ static double Difference(float a, float b) {
     return __dsub_rn(static_cast<double>(a), static_cast<double>(b));
   }
 };
 template <>
-struct Element<DType::kF64> {
+struct Element<Kind::kF64> {
   using Type = double;
-  static constexpr bool kExact = false;
+  static constexpr bool kExact = false, kFlips = false;
   __device__ static double Difference(double a, double b) { return __dsub_rn(a, b); }
 };
 
+/// Elements of a 16-byte word.
 template <typename E>
-__device__ double Accumulate(typename E::Type a, typename E::Type b, double acc) {
-  const double d = E::Difference(a, b);
-  return __fma_rn(d, d, acc);
+inline constexpr int kWord = 16 / static_cast<int>(sizeof(typename E::Type));
+
+/// Element v, a constant, of a word. Words are held as 32-bit registers: an array of narrow elements would
+/// take a register each.
+template <typename T>
+__device__ T At(const uint4& word, int v) {
+  const uint32_t part[4] = {word.x, word.y, word.z, word.w};
+  if constexpr (sizeof(T) == 8) {
+    T value;
+    const uint64_t bits = static_cast<uint64_t>(part[2 * v + 1]) << 32 | part[2 * v];
+    __builtin_memcpy(&value, &bits, 8);
+    return value;
+  } else if constexpr (sizeof(T) == 4) {
+    T value;
+    __builtin_memcpy(&value, &part[v], 4);
+    return value;
+  } else {
+    constexpr int kPer = 4 / sizeof(T);
+    return static_cast<T>(part[v / kPer] >> (v % kPer * 8 * static_cast<int>(sizeof(T))));
+  }
+}
+
+/// (a - b)² of 8 or 16 bits.
+template <typename E>
+__device__ uint32_t Square(typename E::Type a, typename E::Type b, uint64_t flip) {
+  using T = typename E::Type;
+  const auto d = static_cast<uint32_t>(static_cast<int>(static_cast<T>(a ^ flip)) -
+                                       static_cast<int>(static_cast<T>(b ^ flip)));
+  return d * d;
+}
+
+/// acc + (a - b)². `flip` has the sign bits of the element's type set where the dtype is signed.
+template <typename E>
+__device__ double Accumulate(typename E::Type a, typename E::Type b, uint64_t flip, double acc) {
+  using T = typename E::Type;
+  if constexpr (E::kExact) {
+    return __dadd_rn(acc, __uint2double_rn(Square<E>(a, b, flip)));  // exact like the rounded product
+  } else if constexpr (E::kFlips) {
+    const double d = E::Difference(a ^ static_cast<T>(flip), b ^ static_cast<T>(flip));
+    return __fma_rn(d, d, acc);
+  } else {
+    const double d = E::Difference(a, b);
+    return __fma_rn(d, d, acc);
+  }
+}
+
+/// The sum of a word's squares in integers. 8 bits: a² + b² - 2ab by four-way dot products; what overflows
+/// cancels, as the sum itself fits.
+template <typename E>
+__device__ typename E::Sum ExactSum(const uint4& a, const uint4& b, uint64_t flip) {
+  using T = typename E::Type;
+  typename E::Sum sum = 0;
+  if constexpr (sizeof(T) == 1) {
+    const uint32_t x[4] = {a.x, a.y, a.z, a.w}, y[4] = {b.x, b.y, b.z, b.w};
+    const auto mask = static_cast<uint32_t>(flip);
+    uint32_t squares = 0, products = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      squares = __dp4a(y[i] ^ mask, y[i] ^ mask, __dp4a(x[i] ^ mask, x[i] ^ mask, squares));
+      products = __dp4a(x[i] ^ mask, y[i] ^ mask, products);
+    }
+    sum = squares - 2 * products;
+  } else {
+#pragma unroll
+    for (int v = 0; v < kWord<E>; ++v) sum += Square<E>(At<T>(a, v), At<T>(b, v), flip);
+  }
+  return sum;
+}
+
+/// The 16 bytes at `p` as far as they lie in [begin, end), the others 0, element by element. Out of line: few
+/// words lie at the rim of an array, and its code is long.
+template <int kSize>
+__device__ __noinline__ uint4 LoadRim(const char* p, const char* begin, const char* end) {
+  using T = std::conditional_t<kSize == 1, uint8_t, std::conditional_t<kSize == 2, uint16_t, uint32_t>>;
+  T part[16 / sizeof(T)];
+#pragma unroll
+  for (int v = 0; v < 16 / static_cast<int>(sizeof(T)); ++v) {
+    const char* at = p + v * sizeof(T);
+    part[v] = at >= begin && at < end ? *reinterpret_cast<const T*>(at) : T{0};
+  }
+  uint4 word;
+  __builtin_memcpy(&word, part, 16);
+  return word;
+}
+
+/// A word of which no byte outside [begin, end) may be touched.
+template <typename T>
+__device__ uint4 LoadWithin(const char* p, const char* begin, const char* end) {
+  if (p >= begin && p + 16 <= end) return *reinterpret_cast<const uint4*>(p);
+  return LoadRim<sizeof(T)>(p, begin, end);
+}
+
+/// An element, in this place of the program: the compiler may not delay it to its use, as it does to save
+/// registers.
+template <typename T>
+__device__ T LoadNow(const T* p) {
+  T value;
+  if constexpr (sizeof(T) == 8) {
+    uint64_t bits;
+    asm volatile("ld.global.nc.u64 %0, [%1];" : "=l"(bits) : "l"(p));
+    __builtin_memcpy(&value, &bits, 8);
+  } else if constexpr (sizeof(T) == 4) {
+    uint32_t bits;
+    asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(bits) : "l"(p));
+    __builtin_memcpy(&value, &bits, 4);
+  } else if constexpr (sizeof(T) == 2) {
+    asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(value) : "l"(p));
+  } else {
+    uint32_t bits;
+    asm volatile("ld.global.nc.u8 %0, [%1];" : "=r"(bits) : "l"(p));
+    value = static_cast<T>(bits);
+  }
+  return value;
+}
+
+/// A word of a stream that nobody reads twice.
+__device__ inline uint4 LoadOnce(const char* p) {
+  uint4 bits;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+      : "l"(p));
+  return bits;
+}
+
+/// The two words at 16-byte boundaries that the 16 bytes at `p` lie in; where one has them all, only that is
+/// read.
+struct Straddle {
+  uint4 low, high;
+  int shift;
+  __device__ void Load(const char* p) {
+    shift = static_cast<int>(reinterpret_cast<uintptr_t>(p) % 16);
+    const auto* word = reinterpret_cast<const uint4*>(p - shift);
+    low = __ldg(word);
+    high = {};
+    if (shift != 0) high = __ldg(word + 1);
+  }
+  template <typename T>
+  __device__ uint4 Get() const {
+    uint32_t part[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; ++i) part[i] = (shift & 8) != 0 ? part[i + 2] : part[i];
+    if constexpr (sizeof(T) <= 4) {
+#pragma unroll
+      for (int i = 0; i < 5; ++i) part[i] = (shift & 4) != 0 ? part[i + 1] : part[i];
+    }
+    if constexpr (sizeof(T) <= 2) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) part[i] = __funnelshift_r(part[i], part[i + 1], shift % 4 * 8);
+    }
+    return {part[0], part[1], part[2], part[3]};
+  }
+};
+
+/// The bits from `bit` up; none from 32.
+__device__ inline uint32_t Ones(int bit) {
+  uint32_t bits;
+  asm("shl.b32 %0, %1, %2;" : "=r"(bits) : "r"(0xffffffffu), "r"(bit));  // clamps, as C++ does not
+  return bits;
+}
+
+/// Keeps elements [low, high) of a word, the others become 0. Applied to both operands that makes their
+/// difference 0.
+template <typename T>
+__device__ void Keep(uint4& word, int low, int high) {
+  constexpr int kSize = sizeof(T);
+  const auto part = [&](uint32_t bits, int i) {
+    // In bits of this part.
+    const int from = max(low * kSize - i * 4, 0) * 8, to = max(high * kSize - i * 4, 0) * 8;
+    return bits & Ones(from) & ~Ones(to);
+  };
+  word = {part(word.x, 0), part(word.y, 1), part(word.z, 2), part(word.w, 3)};
 }
 
 /// Quotient and remainder; 32-bit division where it suffices, which is several times cheaper.
@@ -112,35 +267,6 @@ __device__ inline int64_t DivMod(int64_t x, int64_t d, int64_t* remainder) {
   const int64_t q = x / d;
   *remainder = x - q * d;
   return q;
-}
-
-/// What the kernels need to know of one call, by value.
-struct Work {
-  Layout layout;
-  Range range;
-  const void* a;
-  const void* b;
-  double* tile_sums;
-  int64_t block_base;  ///< added to blockIdx.x: a grid has at most 2^31 - 1 blocks
-  int64_t
-      row_stride;  ///< elements from one of a segment's elements to the next; 0: the reduced axes are several
-};
-
-/// Memory offset of row-major index `index` over the axes of one kind, the innermost `skip` axes left out.
-__device__ inline int64_t AxesOffset(const Layout& layout, bool reduced, int skip, int64_t index) {
-  int64_t offset = 0;
-  for (int axis = layout.rank - 1 - skip; axis >= 0 && index != 0; --axis) {
-    if (layout.reduced[axis] != reduced) continue;
-    int64_t at;
-    index = DivMod(index, layout.dims[axis], &at);
-    offset += at * layout.strides[axis];
-  }
-  return offset;
-}
-
-/// From a segment's first element to its element `i`.
-__device__ inline int64_t ElementOffset(const Work& work, int64_t i) {
-  return work.row_stride != 0 ? i * work.row_stride : AxesOffset(work.layout, true, 0, i);
 }
 
 }  // namespace tilewire::rmse::cuda

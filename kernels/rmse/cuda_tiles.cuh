@@ -1,221 +1,132 @@
-// Device code of rmse.cu: the tile sums. Three mappings of the same sum to threads: a thread per tiny
-// segment, a warp per tile, a block per tile of up to 32 adjacent columns. Adding an untouched accumulator
-// changes no bit (host_tiles.inc says why), so short tiles simply leave accumulators at +0.
+// Tiles whose elements lie side by side: a warp for each, or a block where there are few.
 #pragma once
 
-#include "kernels/rmse/cuda_element.cuh"
+#include "kernels/rmse/cuda_lanes.cuh"
 
 namespace tilewire::rmse::cuda {
 
-inline constexpr int kBlockThreads = 256;
-inline constexpr int kColumnRows = 32;  // threads of a column block along the rows
-
-// --- a thread per segment of at most kWidth elements
-// -----------------------------------------------------------------
-
-template <typename E, int kWidth>
-__global__ void __launch_bounds__(kBlockThreads) TinyKernel(const Work work) {
-  const int64_t segment =
-      work.range.segment_begin + (work.block_base + blockIdx.x) * kBlockThreads + threadIdx.x;
-  if (segment >= work.range.segment_end) return;
-  const int64_t base = AxesOffset(work.layout, false, 0, segment);
-  const auto* a = static_cast<const typename E::Type*>(work.a) + base;
-  const auto* b = static_cast<const typename E::Type*>(work.b) + base;
-  double acc[kWidth];
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) {
-    acc[i] = 0;
-    if (i < work.layout.elements) {
-      const int64_t at = ElementOffset(work, i);
-      acc[i] = Accumulate<E>(a[at], b[at], 0.0);
-    }
-  }
-#pragma unroll
-  for (int s = kWidth / 2; s >= 1; s /= 2) {
-#pragma unroll
-    for (int i = 0; i < s; ++i) acc[i] = __dadd_rn(acc[i], acc[i + s]);
-  }
-  work.tile_sums[segment] = acc[0];
-}
-
-// --- a warp per tile
-// -------------------------------------------------------------------------------------------------
-
-/// kVector consecutive elements, one 16-byte load.
-template <typename T, int kVector>
-struct alignas(sizeof(T) * kVector) Pack {
-  T v[kVector];
-};
-
-/// Lane l holds accumulators c·32·kVector + l·kVector + v as acc[c·kVector + v].
-template <int kVector>
-__device__ double WarpTree(double (&acc)[8]) {
-#pragma unroll
-  for (int s = 4; s >= kVector; s /= 2) {
-#pragma unroll
-    for (int i = 0; i < s; ++i) acc[i] = __dadd_rn(acc[i], acc[i + s]);
-  }
-#pragma unroll
-  for (int lanes = 16; lanes >= 1; lanes /= 2) {
-#pragma unroll
-    for (int v = 0; v < kVector; ++v)
-      acc[v] = __dadd_rn(acc[v], __shfl_down_sync(0xffffffffu, acc[v], lanes));
-  }
-#pragma unroll
-  for (int s = kVector / 2; s >= 1; s /= 2) {
-#pragma unroll
-    for (int v = 0; v < s; ++v) acc[v] = __dadd_rn(acc[v], acc[v + s]);
-  }
-  return acc[0];
-}
-
-/// Any tile: elements first to first + n of the segment at a, b, wherever they lie.
-template <typename E>
-__device__ double WarpTile(const Work& work, const typename E::Type* a, const typename E::Type* b,
-                           int64_t first, int n, int lane) {
-  double acc[8] = {};
-  for (int round = 0; round < n; round += 256) {
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const int i = round + c * 32 + lane;
-      if (i < n) {
-        const int64_t at = ElementOffset(work, first + i);
-        acc[c] = Accumulate<E>(a[at], b[at], acc[c]);
-      }
-    }
-  }
-  return WarpTree<1>(acc);
-}
-
-/// A whole contiguous tile at 16-byte aligned addresses.
-template <typename E, int kVector>
-__device__ double WarpFullTile(const typename E::Type* a, const typename E::Type* b, int lane) {
-  using Vector = Pack<typename E::Type, kVector>;
-  const auto* va = reinterpret_cast<const Vector*>(a) + lane;
-  const auto* vb = reinterpret_cast<const Vector*>(b) + lane;
-  constexpr int kChunks = 8 / kVector;  // loads of the warp that make a round of 256
-  double acc[8] = {};
-#pragma unroll 4
-  for (int round = 0; round < kTileElements / kAccumulators; ++round) {
-#pragma unroll
-    for (int c = 0; c < kChunks; ++c) {
-      const Vector x = va[(round * kChunks + c) * 32], y = vb[(round * kChunks + c) * 32];
-#pragma unroll
-      for (int v = 0; v < kVector; ++v)
-        acc[c * kVector + v] = Accumulate<E>(x.v[v], y.v[v], acc[c * kVector + v]);
-    }
-  }
-  return WarpTree<kVector>(acc);
-}
-
-/// The same for i8 to u16, whose sum is exact in any order and so may be one of integers.
-template <typename E>
-__device__ double WarpExactTile(const typename E::Type* a, const typename E::Type* b, int lane) {
-  constexpr int kVector = 16 / sizeof(typename E::Type);
-  using Vector = Pack<typename E::Type, kVector>;
-  const auto* va = reinterpret_cast<const Vector*>(a) + lane;
-  const auto* vb = reinterpret_cast<const Vector*>(b) + lane;
-  unsigned long long sum = 0;
-#pragma unroll
-  for (int load = 0; load < kTileElements / (32 * kVector); ++load) {
-    const Vector x = va[load * 32], y = vb[load * 32];
-    uint32_t bytes = 0;  // 8-bit types: 16 squares below 2^16
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const auto d = static_cast<uint32_t>(static_cast<int>(x.v[v]) - static_cast<int>(y.v[v]));
-      if constexpr (sizeof(typename E::Type) == 1) {
-        bytes += d * d;
-      } else {
-        sum += d * d;
-      }
-    }
-    sum += bytes;
-  }
-#pragma unroll
-  for (int lanes = 16; lanes >= 1; lanes /= 2) sum += __shfl_down_sync(0xffffffffu, sum, lanes);
-  return __ull2double_rn(sum);
-}
-
-/// kAligned: segments are contiguous and start at multiples of 16 bytes.
-template <typename E, bool kAligned>
-__global__ void __launch_bounds__(kBlockThreads) WarpKernel(const Work work) {
-  const int lane = threadIdx.x % 32;
-  const int64_t item = (work.block_base + blockIdx.x) * (kBlockThreads / 32) + threadIdx.x / 32;
-  if (item >=
-      (work.range.segment_end - work.range.segment_begin) * (work.range.tile_end - work.range.tile_begin))
+/// Neighbouring tiles of a segment: lane u of a warp holds the sum of its u-th, +0 where the segment has no
+/// such tile.
+__device__ inline void StoreTiles(const Work& work, int64_t segment, int64_t tile, double mine, int count,
+                                  int lane) {
+  __shared__ double sums[kWarps];
+  if (work.combine == Combine::kNone) {
+    if (lane < count) Store(work, segment, tile + lane, mine);
     return;
-  int64_t tile;
-  const int64_t segment =
-      work.range.segment_begin + DivMod(item, work.range.tile_end - work.range.tile_begin, &tile);
-  tile += work.range.tile_begin;
-  const int64_t first = tile * kTileElements;
-  const int64_t rest = work.layout.elements - first;
-  const int n = static_cast<int>(rest < kTileElements ? rest : kTileElements);
-  const int64_t base = AxesOffset(work.layout, false, 0, segment);
-  const auto* a = static_cast<const typename E::Type*>(work.a) + base;
-  const auto* b = static_cast<const typename E::Type*>(work.b) + base;
-  double sum;
-  if (kAligned && n == kTileElements) {
-    if constexpr (E::kExact) {
-      sum = WarpExactTile<E>(a + first, b + first, lane);
-    } else {
-      sum = WarpFullTile<E, 16 / sizeof(typename E::Type)>(a + first, b + first, lane);
-    }
-  } else {
-    sum = WarpTile<E>(work, a, b, first, n, lane);
   }
-  if (lane == 0) work.tile_sums[segment * work.layout.tiles + tile] = sum;
+  for (int lanes = 1; lanes < work.batch; lanes *= 2)
+    mine = __dadd_rn(mine, __shfl_xor_sync(0xffffffffu, mine, lanes));
+  if (work.combine == Combine::kWarp) {
+    if (lane == 0 && count > 0) Store(work, segment, tile / work.batch, mine);
+    return;
+  }
+  if (lane == 0) sums[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double part[kWarps];
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) part[w] = sums[w];
+  FoldPairs<kWarps>(part);
+  Store(work, segment, tile / (work.batch * kWarps), part[0]);
 }
 
-// --- a block per tile of adjacent columns
-// ----------------------------------------------------------------------------
-
-/// blockDim = (columns of a group, 32). Thread (x, y) holds accumulators m·32 + y of column x.
+/// Contiguous segments: a warp for each work.batch neighbouring tiles of one.
 template <typename E>
-__global__ void __launch_bounds__(1024)
-    ColumnKernel(const Work work, int64_t column_groups, int64_t outer_begin, int64_t outer_count) {
-  __shared__ double sums[kColumnRows][33];
-  const Layout& layout = work.layout;
-  const int x = threadIdx.x, y = threadIdx.y;
-  int64_t group, outer;
-  const int64_t tile =
-      work.range.tile_begin +
-      DivMod(DivMod(work.block_base + blockIdx.x, column_groups, &group), outer_count, &outer);
-  outer += outer_begin;
-  const int64_t width = layout.dims[layout.rank - 1];
-  const int64_t column = group * blockDim.x + x;
-  const int64_t segment = outer * width + column;
-  const bool mine = column < width && segment >= work.range.segment_begin && segment < work.range.segment_end;
-  const int64_t first = tile * kTileElements;
-  const int64_t rest = layout.elements - first;
-  const int n = static_cast<int>(rest < kTileElements ? rest : kTileElements);
-  double acc[8] = {};
-  if (mine) {
-    const int64_t base = AxesOffset(layout, false, 1, outer) + column;
-    const auto* a = static_cast<const typename E::Type*>(work.a) + base;
-    const auto* b = static_cast<const typename E::Type*>(work.b) + base;
-    for (int round = y; round < n; round += 256) {
+__global__ void __launch_bounds__(kBlockThreads, 2) WarpKernel(const __grid_constant__ Work work) {
+  constexpr int64_t kSize = sizeof(typename E::Type);
+  const Range& range = work.range;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t block = work.block_base + blockIdx.x, tiles = range.tile_end - range.tile_begin;
+  int64_t group, segment;
+  if (work.combine == Combine::kBlock) {
+    segment = DivMod(block, (tiles + work.batch * kWarps - 1) / (work.batch * kWarps), &group);
+    group = group * kWarps + warp;
+  } else {
+    segment = DivMod(block * kWarps + warp, (tiles + work.batch - 1) / work.batch, &group);
+  }
+  segment += range.segment_begin;
+  const int64_t first = range.tile_begin + group * work.batch, rest = range.tile_end - first;
+  const int count =
+      segment >= range.segment_end ? 0 : static_cast<int>(max(min(rest, int64_t{work.batch}), int64_t{0}));
+  double mine = 0;
+  for (int u = 0; u < count; ++u) {
+    const int64_t base = (segment * work.layout.elements + (first + u) * kTileElements) * kSize;
+    const int n = TileLength(work, first + u);
+    const bool simple = n == kTileElements && Misalignment<E>(work.a + base) == 0;
+    const double sum = simple ? WarpFullTile<E>(work, base, lane) : WarpTile<E, 8>(work, base, n, lane);
+    if (lane == u) mine = sum;
+  }
+  StoreTiles(work, segment, first, mine, count, lane);
+}
+
+/// Contiguous segments of which the range has one tile each: a warp for work.batch neighbouring segments.
+/// Their results are finished together, a lane for each. Few words leave registers for more warps: then
+/// kBatch is 4.
+template <typename E, int kBatch>
+__global__ void __launch_bounds__(kBlockThreads, kBatch == 4 ? 3 : 2)
+    SegmentKernel(const __grid_constant__ Work work) {
+  const Range& range = work.range;
+  const int lane = threadIdx.x % 32;
+  const int64_t warp = (work.block_base + blockIdx.x) * kWarps + threadIdx.x / 32;
+  const int64_t first = range.segment_begin + warp * work.batch, tile = range.tile_begin;
+  const int n = TileLength(work, tile);
+  double mine = 0;
+  for (int u = 0; u < work.batch && first + u < range.segment_end; ++u) {
+    const int64_t base = ((first + u) * work.layout.elements + tile * kTileElements) *
+                         static_cast<int64_t>(sizeof(typename E::Type));
+    const double sum = WarpTile<E, kBatch>(work, base, n, lane);
+    if (lane == u) mine = sum;
+  }
+  if (lane < work.batch && first + lane < range.segment_end) Store(work, first + lane, tile, mine);
+}
+
+/// Few contiguous tiles: a block for each, a thread for each accumulator, all loads in flight at once.
+template <typename E>
+__global__ void __launch_bounds__(kBlockThreads, 4) BlockKernel(const __grid_constant__ Work work) {
+  using T = typename E::Type;
+  constexpr int kRounds = static_cast<int>(kTileElements / kAccumulators);
+  __shared__ double sums[kAccumulators];
+  int64_t tile;
+  const int64_t tiles = work.range.tile_end - work.range.tile_begin;
+  const int64_t segment = work.range.segment_begin + DivMod(work.block_base + blockIdx.x, tiles, &tile);
+  tile += work.range.tile_begin;
+  const int n = TileLength(work, tile), t = threadIdx.x;
+  const int64_t base = segment * work.layout.elements + tile * kTileElements + t;
+  const auto* a = reinterpret_cast<const T*>(work.a) + base;
+  const auto* b = reinterpret_cast<const T*>(work.b) + base;
+  double acc = 0;
+  if (n == kTileElements) {
+    T x[kRounds], y[kRounds];
 #pragma unroll
-      for (int m = 0; m < 8; ++m) {
-        const int i = round + m * kColumnRows;
-        if (i < n) {
-          const int64_t at = ElementOffset(work, first + i);
-          acc[m] = Accumulate<E>(a[at], b[at], acc[m]);
-        }
+    for (int k = 0; k < kRounds; ++k)
+      x[k] = LoadNow(a + k * kAccumulators), y[k] = LoadNow(b + k * kAccumulators);
+#pragma unroll
+    for (int k = 0; k < kRounds; ++k) acc = Accumulate<E>(x[k], y[k], work.flip, acc);
+  } else {
+    constexpr int kBatch = 4;
+#pragma unroll 1
+    for (int k0 = 0; k0 * static_cast<int>(kAccumulators) < n; k0 += kBatch) {
+      T x[kBatch] = {}, y[kBatch] = {};
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if ((k0 + k) * static_cast<int>(kAccumulators) + t >= n) continue;
+        x[k] = LoadNow(a + (k0 + k) * kAccumulators);
+        y[k] = LoadNow(b + (k0 + k) * kAccumulators);
       }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) acc = Accumulate<E>(x[k], y[k], work.flip, acc);
     }
   }
+  sums[t] = acc;
+  __syncthreads();
+  if (t >= 32) return;
+  double part[kWarps];
 #pragma unroll
-  for (int s = 4; s >= 1; s /= 2) {
-#pragma unroll
-    for (int m = 0; m < s; ++m) acc[m] = __dadd_rn(acc[m], acc[m + s]);
-  }
-  sums[y][x] = acc[0];
-  for (int s = kColumnRows / 2; s >= 1; s /= 2) {
-    __syncthreads();
-    if (y < s) sums[y][x] = __dadd_rn(sums[y][x], sums[y + s][x]);
-  }
-  if (y == 0 && mine) work.tile_sums[segment * layout.tiles + tile] = sums[0][x];
+  for (int w = 0; w < kWarps; ++w) part[w] = sums[w * 32 + t];
+  Fold<kWarps>(part);
+  double one[1] = {part[0]};
+  const double sum = WarpTree(one, t);
+  if (t == 0) Store(work, segment, tile, sum);
 }
 
 }  // namespace tilewire::rmse::cuda

@@ -27,6 +27,61 @@ Run RunOf(const Box& box, const int64_t* extents, const int* order) {
   return run;
 }
 
+void InputOrder(const Box& box, int* order) {
+  for (int i = 0; i < box.rank; ++i) order[i] = box.rank - 1 - i;
+}
+
+struct Growth {
+  int64_t multiple = 1;  ///< of cut extents, where there is room for it
+  int64_t in_weight = 1, out_weight = 1;
+  bool completes_axes = false;  ///< takes a whole axis rather than half of it or more
+};
+
+/// Even chunks rather than a short last one, which would waste most of a thread block's or vector's lanes.
+void EvenOut(const Box& box, int64_t multiple, Chunks& chunks) {
+  chunks.elements = 1;
+  for (int a = 0; a < box.rank; ++a) {
+    const int64_t even = CeilDiv(box.dims[a], CeilDiv(box.dims[a], chunks.extents[a]));
+    const int64_t rounded = CeilDiv(even, multiple) * multiple;
+    if (even > multiple && rounded <= chunks.extents[a])
+      chunks.extents[a] = rounded;
+    else
+      chunks.extents[a] = even;
+    chunks.counts[a] = CeilDiv(box.dims[a], chunks.extents[a]);
+    chunks.elements *= chunks.extents[a];
+    chunks.total *= chunks.counts[a];
+  }
+}
+
+Chunks GrowChunks(const Box& box, int64_t max_elements, const Growth& growth) {
+  Chunks chunks;
+  int in_order[kMaxRank], out_order[kMaxRank];
+  InputOrder(box, in_order);
+  OutputOrder(box, out_order);
+  std::fill_n(chunks.extents, box.rank, 1);
+  // Doubling the shorter run until nothing more fits.
+  for (bool grown = true; grown;) {
+    grown = false;
+    const Run in = RunOf(box, chunks.extents, in_order), out = RunOf(box, chunks.extents, out_order);
+    const bool in_first = in.length * growth.out_weight <= out.length * growth.in_weight;
+    for (const int axis :
+         {in_first ? in.open_axis : out.open_axis, in_first ? out.open_axis : in.open_axis}) {
+      if (axis < 0) continue;
+      int64_t& extent = chunks.extents[axis];
+      const int64_t room = max_elements / (chunks.elements / extent);
+      int64_t next = std::min({2 * extent, box.dims[axis], room});
+      if (growth.completes_axes && box.dims[axis] <= std::min(room, 4 * extent)) next = box.dims[axis];
+      if (next <= extent) continue;
+      chunks.elements = chunks.elements / extent * next;
+      extent = next;
+      grown = true;
+      break;
+    }
+  }
+  EvenOut(box, growth.multiple, chunks);
+  return chunks;
+}
+
 }  // namespace
 
 int64_t Box::elements() const {
@@ -67,44 +122,24 @@ void OutputOrder(const Box& box, int* order) {
 }
 
 Chunks MakeChunks(const Box& box, int64_t max_elements, int64_t multiple) {
-  Chunks chunks;
-  int in_order[kMaxRank], out_order[kMaxRank];
-  for (int i = 0; i < box.rank; ++i) in_order[i] = box.rank - 1 - i;
-  OutputOrder(box, out_order);
-  std::fill_n(chunks.extents, box.rank, 1);
+  return GrowChunks(box, max_elements, {.multiple = multiple});
+}
 
-  // Doubling the shorter run until nothing more fits.
-  for (bool grown = true; grown;) {
-    grown = false;
-    const Run in = RunOf(box, chunks.extents, in_order), out = RunOf(box, chunks.extents, out_order);
-    const int shorter = in.length <= out.length ? in.open_axis : out.open_axis;
-    const int longer = in.length <= out.length ? out.open_axis : in.open_axis;
-    for (const int axis : {shorter, longer}) {
-      if (axis < 0) continue;
-      int64_t& extent = chunks.extents[axis];
-      const int64_t room = max_elements / (chunks.elements / extent);
-      const int64_t next = std::min({2 * extent, box.dims[axis], room});
-      if (next <= extent) continue;
-      chunks.elements = chunks.elements / extent * next;
-      extent = next;
-      grown = true;
-      break;
-    }
-  }
-  chunks.elements = 1;
-  for (int a = 0; a < box.rank; ++a) {
-    // Even chunks rather than a short last one, which would waste most of a thread block's or vector's lanes.
-    const int64_t even = CeilDiv(box.dims[a], CeilDiv(box.dims[a], chunks.extents[a]));
-    const int64_t rounded = CeilDiv(even, multiple) * multiple;
-    if (even > multiple && rounded <= chunks.extents[a])
-      chunks.extents[a] = rounded;
-    else
-      chunks.extents[a] = even;
-    chunks.counts[a] = CeilDiv(box.dims[a], chunks.extents[a]);
-    chunks.elements *= chunks.extents[a];
-    chunks.total *= chunks.counts[a];
-  }
-  return chunks;
+Chunks MakeWeightedChunks(const Box& box, int64_t max_elements, int64_t in_weight, int64_t out_weight) {
+  return GrowChunks(box, max_elements,
+                    {.in_weight = in_weight, .out_weight = out_weight, .completes_axes = true});
+}
+
+int64_t InputRun(const Box& box, const Chunks& chunks) {
+  int order[kMaxRank];
+  InputOrder(box, order);
+  return RunOf(box, chunks.extents, order).length;
+}
+
+int64_t OutputRun(const Box& box, const Chunks& chunks) {
+  int order[kMaxRank];
+  OutputOrder(box, order);
+  return RunOf(box, chunks.extents, order).length;
 }
 
 Box ChunkBox(const Box& box, const Chunks& chunks, int64_t index) {

@@ -40,6 +40,14 @@ struct Chunks {
 /// Chunks of at most `max_elements`; cut axes are multiples of `multiple` where there is room for it.
 Chunks MakeChunks(const Box& box, int64_t max_elements, int64_t multiple);
 
+/// How chunks grow where their shape matters more than being square: the input's run is kept about
+/// in_weight / out_weight times as long as the output's, and axes that are nearly covered are covered.
+Chunks MakeWeightedChunks(const Box& box, int64_t max_elements, int64_t in_weight, int64_t out_weight);
+
+/// The elements of a full chunk that follow each other in the input, and in the output.
+int64_t InputRun(const Box& box, const Chunks& chunks);
+int64_t OutputRun(const Box& box, const Chunks& chunks);
+
 /// Chunk `index`, row-major over counts, as a box of the same rank (unit axes possible).
 Box ChunkBox(const Box& box, const Chunks& chunks, int64_t index);
 

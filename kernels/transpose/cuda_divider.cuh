@@ -24,8 +24,12 @@ struct Divider<uint32_t> {
   }
 #ifdef __CUDACC__
   /// Divides `n`, returns the remainder.
-  __device__ uint32_t Split(uint32_t& n) const {
+  __host__ __device__ uint32_t Split(uint32_t& n) const {
+#ifdef __CUDA_ARCH__
     const uint32_t quotient = (__umulhi(n, magic) + n) >> shift;
+#else
+    const uint32_t quotient = n / divisor;
+#endif
     const uint32_t rest = n - quotient * divisor;
     n = quotient;
     return rest;

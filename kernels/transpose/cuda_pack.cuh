@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "kernels/array/launch_cuda.h"
 #include "kernels/transpose/box.h"
 #include "kernels/transpose/cuda_divider.cuh"
 
@@ -155,7 +156,7 @@ PackParams<Index> MakePackParams(const Box& box, const Chunks& chunks, bool rows
 }
 
 template <typename Element, typename Index>
-cudaError_t LaunchPacked(const Box& box, const char* in, char* out, cudaStream_t stream) {
+cudaError_t LaunchPacked(const Box& box, const char* in, char* out, const gpu::Launcher& launcher) {
   // Rows of a few sectors or more coalesce well enough in the input's order.
   const bool rows = box.CopiesRows() && box.dims[box.rank - 1] * box.element_bytes >= 128;
   const Chunks chunks = MakeChunks(box, kPackElements<Element> * kPackThreads, 1);
@@ -170,11 +171,8 @@ cudaError_t LaunchPacked(const Box& box, const char* in, char* out, cudaStream_t
   const auto blocks = static_cast<uint32_t>(CeilDiv(chunks.total, turns));
   const auto* from = reinterpret_cast<const Element*>(in);
   auto* to = reinterpret_cast<Element*>(out);
-  if (rows)
-    PackKernel<Element, true, Index><<<blocks, kPackThreads, 0, stream>>>(p, from, to);
-  else
-    PackKernel<Element, false, Index><<<blocks, kPackThreads, 0, stream>>>(p, from, to);
-  return cudaGetLastError();
+  const auto kernel = rows ? PackKernel<Element, true, Index> : PackKernel<Element, false, Index>;
+  return launcher.Run(kernel, blocks, kPackThreads, 0, p, from, to);
 }
 
 }  // namespace tilewire::transpose

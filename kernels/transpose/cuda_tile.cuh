@@ -6,25 +6,28 @@
 
 #include <cstdint>
 
+#include "kernels/array/launch_cuda.h"
 #include "kernels/transpose/box.h"
 #include "kernels/transpose/cuda_divider.cuh"
+#include "kernels/transpose/cuda_sides.cuh"
 
 namespace tilewire::transpose {
 
 inline constexpr int kTileThreads = 256;
 inline constexpr int64_t kMaxBlocksALaunch = int64_t{1} << 30;
 
-/// out[x * out_row + y] = in[y * in_row + x], at every index of the batch axes (fastest first).
+/// A box as a batch of matrices (see cuda_sides.cuh): element (x, y) goes from rows(y) + x to columns(x) + y.
 template <typename Index>
 struct TileParams {
-  Index nx, ny, in_row, out_row;
+  Index nx, ny;
+  Digits<Index> rows, columns;  ///< of y in the input, of x in the output
   Divider<Index> tiles_x, tiles_y;
   int batch_rank = 0;
-  Divider<Index> batch_dims[kMaxRank];
+  Divider<Index> batch_dims[kMaxRank];  ///< fastest input axis first
   Index batch_in[kMaxRank], batch_out[kMaxRank];
 };
 
-/// Where a tile lies: its first element on the fast axes, and the offsets of its batch.
+/// Where a tile lies: its first element on both sides, and the offsets of its batch.
 template <typename Index>
 struct TilePlace {
   Index x, y, from = 0, to = 0;
@@ -43,6 +46,37 @@ __device__ inline TilePlace<Index> PlaceOfTile(const TileParams<Index>& p, Index
   }
   return place;
 }
+
+/// Row offsets for a thread block that walks rows of kWidth units with all its threads: a lane works out one
+/// turn's row for all, because digits cost divisions.
+template <int kWidth, typename Index>
+struct TurnRows {
+  static constexpr int kGroup = kWidth < 32 ? kWidth : 32;  ///< lanes in one row; also the most turns
+  static constexpr int kStep = kTileThreads / kWidth;       ///< rows in a turn
+  Index offset = 0;
+  int behind_begin;  ///< rows from the first one inside to this thread's row in turn 0
+  uint32_t inside;   ///< rows inside
+
+  /// Of rows first, first + 1, …, `count` of them, where they are below `ny`; `first` may lie up to
+  /// `overhang` before row 0.
+  __device__ TurnRows(const Digits<Index>& rows, Index place, int overhang, int count, Index ny) {
+    const int lane = threadIdx.x % 32;
+    const int row = (static_cast<int>(threadIdx.x) - lane % kGroup + lane % kGroup * kTileThreads) / kWidth;
+    const Index y = place + row - overhang;  // wraps in front of row 0, and is not below ny then
+    if (y < ny) offset = rows.Offset(y);
+    const int begin = place < static_cast<Index>(overhang) ? overhang - static_cast<int>(place) : 0;
+    const Index left = place < ny ? ny - place : 0;
+    const int end = left < static_cast<Index>(count) ? min(count, static_cast<int>(left) + overhang) : count;
+    inside = end > begin ? static_cast<uint32_t>(end - begin) : 0;
+    behind_begin = static_cast<int>(threadIdx.x) / kWidth - begin;
+  }
+  /// Whether this thread's row in turn `turn` exists.
+  __device__ bool Inside(int turn) const {
+    return static_cast<uint32_t>(behind_begin + turn * kStep) < inside;
+  }
+  /// Of this thread's row in turn `turn`; all lanes must call it.
+  __device__ Index Offset(int turn) const { return __shfl_sync(0xffffffff, offset, turn, kGroup); }
+};
 
 template <typename Word, int kWords>
 struct alignas(sizeof(Word) * kWords) WordVector {
@@ -73,6 +107,7 @@ struct TileShape {
   using Word = Word_;
   using Access = WordVector<Word_, kWords_>;
   static constexpr int kPack = kPack_, kWords = kWords_, kX = kX_, kY = kY_;
+  static constexpr int kOverhang = 0;  ///< elements by which tiles may begin before their place along y
   static constexpr int kElementBytes = sizeof(Word) / kPack;
   static constexpr int kAccessElements = kPack * kWords;
   /// One word more than a row needs, so that columns fall into different banks.
@@ -100,10 +135,12 @@ __global__ void __launch_bounds__(kTileThreads)
     const Index x = place.x + unit % Shape::kLoadsX * Shape::kAccessElements,
                 y = place.y + unit / Shape::kLoadsX * kPack;
     if (x >= p.nx || y >= p.ny) continue;
+    // kPack divides the fastest output axis, so its rows are that axis' neighbours.
+    const Index row = place.from + p.rows.Offset(y) + x, step = p.rows.strides[0];
 #pragma unroll
     for (int r = 0; r < kPack; ++r)
-      loaded[i][r] = *reinterpret_cast<const Access*>(
-          in + static_cast<uint64_t>(place.from + (y + r) * p.in_row + x) * Shape::kElementBytes);
+      loaded[i][r] =
+          *reinterpret_cast<const Access*>(in + static_cast<uint64_t>(row + r * step) * Shape::kElementBytes);
   }
 #pragma unroll
   for (int i = 0; i < Shape::kLoads; ++i) {
@@ -130,42 +167,58 @@ __global__ void __launch_bounds__(kTileThreads)
 #pragma unroll
     for (int w = 0; w < Shape::kWords; ++w)
       access.word[w] = tile[tx * Shape::kPitch + ty * Shape::kWords + w];
-    *reinterpret_cast<Access*>(out + static_cast<uint64_t>(place.to + x * p.out_row + y) *
+    *reinterpret_cast<Access*>(out + static_cast<uint64_t>(place.to + p.columns.Offset(x) + y) *
                                          Shape::kElementBytes) = access;
   }
 }
 
-/// Launches `kernel`, a TileKernel or its like of that Shape and Index, over all tiles of the box.
-template <typename Shape, typename Index, typename Kernel>
-cudaError_t LaunchTileKernel(Kernel kernel, const Box& box, const char* in, char* out, cudaStream_t stream) {
-  const int x = box.rank - 1, y = box.OutputFastest();
-  const int64_t tiles_x = CeilDiv(box.dims[x], Shape::kX), tiles_y = CeilDiv(box.dims[y], Shape::kY);
+/// The launch parameters of a box that is cut into tiles of that Shape, and the number of tiles.
+template <typename Shape, typename Index>
+TileParams<Index> MakeTileParams(const Box& box, const Sides& sides, int64_t* tiles) {
   TileParams<Index> p;
-  p.nx = static_cast<Index>(box.dims[x]);
-  p.ny = static_cast<Index>(box.dims[y]);
-  p.in_row = static_cast<Index>(box.in_strides[y]);
-  p.out_row = static_cast<Index>(box.out_strides[x]);
+  p.nx = static_cast<Index>(sides.x.extent);
+  p.ny = static_cast<Index>(sides.y.extent);
+  bool taken[kMaxRank] = {};
+  for (int i = 0; i < sides.x.rank; ++i) {
+    const int axis = sides.x.axes[i];
+    p.columns.Add(box.dims[axis], box.out_strides[axis]);
+    taken[axis] = true;
+  }
+  for (int i = 0; i < sides.y.rank; ++i) {
+    const int axis = sides.y.axes[i];
+    p.rows.Add(box.dims[axis], box.in_strides[axis]);
+    taken[axis] = true;
+  }
+  const int64_t tiles_x = CeilDiv(sides.x.extent, Shape::kX);
+  const int64_t tiles_y = CeilDiv(sides.y.extent + Shape::kOverhang, Shape::kY);
   p.tiles_x = Divider<Index>(tiles_x);
   p.tiles_y = Divider<Index>(tiles_y);
-  int64_t tiles = tiles_x * tiles_y;
+  *tiles = tiles_x * tiles_y;
   for (int a = box.rank; a-- > 0;) {
-    if (a == x || a == y) continue;
+    if (taken[a]) continue;
     const int i = p.batch_rank++;
     p.batch_dims[i] = Divider<Index>(box.dims[a]);
     p.batch_in[i] = static_cast<Index>(box.in_strides[a]);
     p.batch_out[i] = static_cast<Index>(box.out_strides[a]);
-    tiles *= box.dims[a];
+    *tiles *= box.dims[a];
   }
-  for (int64_t first = 0; first < tiles; first += kMaxBlocksALaunch) {
-    const int64_t blocks = tiles - first < kMaxBlocksALaunch ? tiles - first : kMaxBlocksALaunch;
-    kernel<<<static_cast<uint32_t>(blocks), kTileThreads, 0, stream>>>(p, in, out, static_cast<Index>(first));
-  }
-  return cudaGetLastError();
+  return p;
 }
 
-template <typename Shape, typename Index>
-cudaError_t LaunchTiles(const Box& box, const char* in, char* out, cudaStream_t stream) {
-  return LaunchTileKernel<Shape, Index>(TileKernel<Shape, Index>, box, in, out, stream);
+/// Launches `kernel`, of that Shape and Index, over all tiles of the box.
+template <typename Shape, typename Index, typename Kernel>
+cudaError_t LaunchTileKernel(Kernel kernel, const Box& box, const Sides& sides, const char* in, char* out,
+                             const gpu::Launcher& launcher) {
+  int64_t tiles = 0;
+  const TileParams<Index> p = MakeTileParams<Shape, Index>(box, sides, &tiles);
+  for (int64_t first = 0; first < tiles; first += kMaxBlocksALaunch) {
+    const auto blocks = static_cast<uint32_t>(std::min(tiles - first, kMaxBlocksALaunch));
+    if (cudaError_t error =
+            launcher.Run(kernel, blocks, kTileThreads, 0, p, in, out, static_cast<Index>(first));
+        error != cudaSuccess)
+      return error;
+  }
+  return cudaSuccess;
 }
 
 }  // namespace tilewire::transpose

@@ -1,4 +1,4 @@
-// Transpose on the GPU. The only transpose header that knows CUDA types.
+// Transpose on the GPU. The only transpose header, with box_cuda.h, that knows CUDA types.
 #pragma once
 
 #include "kernels/array/launch_cuda.h"
@@ -6,8 +6,10 @@
 
 namespace tilewire::transpose {
 
-/// Launches the permutation of one band; `in` and `out` are device pointers to the whole arrays.
-/// Returns the launch's error.
+/// Launches the permutation of one band; `in` and `out` are device pointers to the whole arrays, aligned to
+/// 16 bytes, which do not overlap. Reads aligned 16-byte vectors that hold a byte of the input, so `in` must
+/// be readable up to the next multiple of 16 bytes (allocations are). With a launcher that lists, pointers
+/// may be null, and device copies are skipped. Returns the launch's error. Thread-safe.
 cudaError_t CudaRange(const Plan& plan, const Range& range, const void* in, void* out,
                       const gpu::Launcher& launcher);
 

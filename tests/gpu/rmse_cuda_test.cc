@@ -1,91 +1,56 @@
-// The CUDA kernels of rmse.1 give the host's bits: golden vectors, random shapes, every dtype and launch
-// shape.
-#include <gtest/gtest.h>
+// The CUDA kernels of rmse.1 give the host's bits: golden vectors, random shapes, every dtype, every launch
+// shape, every alignment.
+#include <cstdlib>
+#include <iostream>
 
 #include "kernels/rmse/golden.h"
-#include "kernels/rmse/rmse_cuda.h"
-#include "tests/unit/rmse_reference.h"
+#include "tests/gpu/rmse_device.h"
 
 namespace tilewire::rmse {
 namespace {
 
 using reference::Bytes;
 
-#define ASSERT_CUDA(call) ASSERT_EQ(cudaSuccess, (call)) << cudaGetErrorString(cudaPeekAtLastError())
+class RmseCuda : public RmseDevice {};
 
-class RmseCuda : public testing::Test {
+/// Small shapes through every kernel, in buffers that fit exactly: what compute-sanitizer runs.
+class RmseCudaSanitized : public RmseDevice {
  protected:
-  void SetUp() override {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
-      GTEST_SKIP() << "no CUDA device works here";
-    ASSERT_CUDA(cudaStreamCreate(&stream_));
-  }
-  void TearDown() override {
-    for (Buffer* buffer : {&a_, &b_, &sums_, &result_}) cudaFree(buffer->data);
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
-  }
-
-  struct Buffer {
-    void* data = nullptr;
-    size_t bytes = 0;
-  };
-
-  void Grow(Buffer& buffer, size_t bytes) {
-    if (buffer.bytes >= bytes) return;
-    ASSERT_CUDA(cudaFree(buffer.data));
-    ASSERT_CUDA(cudaMalloc(&buffer.data, bytes));
-    buffer.bytes = bytes;
-  }
-
-  // The result's bits as they stand, from either the plan's ranges or the whole as one. `shift` elements of
-  // misalignment. Tile sums start as all ones, a NaN, so a missing one shows.
-  void Run(const Plan& plan, const Bytes& a, const Bytes& b, bool whole, size_t shift,
-           std::vector<uint64_t>* bits) {
-    const size_t offset = shift * static_cast<size_t>(SizeOf(plan.operand().dtype));
-    const auto result_bytes = static_cast<size_t>(plan.result().bytes());
-    const auto scratch_bytes = static_cast<size_t>(plan.scratch_bytes());
-    Grow(a_, a.size() + offset);
-    Grow(b_, b.size() + offset);
-    Grow(sums_, scratch_bytes);
-    Grow(result_, result_bytes);
-    auto* device_a = static_cast<char*>(a_.data) + offset;
-    auto* device_b = static_cast<char*>(b_.data) + offset;
-    auto* sums = static_cast<double*>(sums_.data);
-    ASSERT_CUDA(cudaMemcpyAsync(device_a, a.data(), a.size(), cudaMemcpyHostToDevice, stream_));
-    ASSERT_CUDA(cudaMemcpyAsync(device_b, b.data(), b.size(), cudaMemcpyHostToDevice, stream_));
-    ASSERT_CUDA(cudaMemsetAsync(sums, 0xff, scratch_bytes, stream_));
-    if (whole) {
-      ASSERT_CUDA(CudaRange(plan, plan.whole(), device_a, device_b, sums, stream_));
-    } else {
-      for (int64_t r = plan.range_count() - 1; r >= 0; --r)
-        ASSERT_CUDA(CudaRange(plan, plan.range(r), device_a, device_b, sums, stream_));
-    }
-    ASSERT_CUDA(CudaFinish(plan, sums, static_cast<double*>(result_.data), stream_));
-    bits->assign(result_bytes / 8, 0);
-    ASSERT_CUDA(cudaMemcpyAsync(bits->data(), result_.data, result_bytes, cudaMemcpyDeviceToHost, stream_));
-    ASSERT_CUDA(cudaStreamSynchronize(stream_));
-  }
-
-  void CheckAgainstHost(const reference::RandomCase& one, bool tame, size_t shift, std::mt19937_64& random) {
-    const Plan plan = *Plan::Make(one.spec, one.axes, one.output);
-    const Bytes a = reference::RandomOperand(one.spec, tame, random);
-    const Bytes b = reference::RandomOperand(one.spec, tame, random);
-    const Range all = plan.whole();
-    std::vector<double> sums(static_cast<size_t>(all.items()));
-    std::vector<uint64_t> expected(static_cast<size_t>(plan.layout().segments)), bits;
-    HostRange(plan, all, 0, all.items(), a.data(), b.data(), sums.data());
-    HostFinish(plan, 0, plan.layout().segments, sums.data(), reinterpret_cast<double*>(expected.data()));
-    for (const bool whole : {false, true}) {
-      Run(plan, a, b, whole, shift, &bits);
-      ASSERT_EQ(bits, expected) << reference::Describe(one) << (whole ? " whole" : " ranges") << " shift "
-                                << shift;
-    }
-  }
-
-  cudaStream_t stream_ = nullptr;
-  Buffer a_, b_, sums_, result_;
+  RmseCudaSanitized() { exact_ = true; }
 };
+
+struct NamedShape {
+  std::vector<int64_t> dims;
+  std::vector<int32_t> axes;
+};
+
+// Contiguous segments of few and many words, tiles alone, in groups and in blocks; columns flat, in windows,
+// in straddling words; runs; what is gathered.
+const NamedShape kShapes[] = {{{300, 1}, {1}},          {{300, 2}, {1}},
+                              {{300, 5}, {1}},          {{300, 16}, {1}},
+                              {{70, 17}, {1}},          {{70, 33}, {1}},
+                              {{40, 130}, {1}},         {{40, 300}, {1}},
+                              {{2200, 513}, {1}},       {{30, 4096}, {1}},
+                              {{9, 8192}, {1}},         {{9, 8199}, {1}},
+                              {{1100, 8195}, {1}},      {{100000}, {0}},
+                              {{2300 * 4096 + 7}, {0}}, {{5000, 3}, {0}},
+                              {{9000, 33}, {0}},        {{20, 700}, {0}},
+                              {{600, 70}, {0}},         {{4200, 128}, {0}},
+                              {{3, 5001}, {0}},         {{3, 90, 130}, {1}},
+                              {{300, 4, 4}, {1}},       {{300, 5, 3}, {1}},
+                              {{6, 5, 100}, {0, 2}},    {{70, 3, 70}, {0, 2}},
+                              {{70, 30, 8}, {0, 2}},    {{600, 7, 2}, {0, 2}},
+                              {{3, 50, 6}, {0, 2}},     {{3, 50, 12}, {0, 2}},
+                              {{5, 30, 4, 50}, {1, 3}}, {{4, 30, 5, 50}, {0, 2}},
+                              {{4, 30, 5, 64}, {0, 2}}, {{3, 4, 5, 6, 7}, {0, 2, 4}},
+                              {{3, 4, 5, 6, 7}, {1, 3}}};
+
+uint64_t Seed(uint64_t usual) {
+  const char* text = std::getenv("TILEWIRE_TEST_SEED");
+  const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 10) : usual;
+  std::cout << "TILEWIRE_TEST_SEED=" << seed << "\n";
+  return seed;
+}
 
 TEST_F(RmseCuda, GoldenVectors) {
   for (const GoldenCase& golden : GoldenCases()) {
@@ -94,65 +59,92 @@ TEST_F(RmseCuda, GoldenVectors) {
     FillGolden(golden, a.data(), b.data());
     const uint64_t expected[] = {golden.rmse, golden.mse, golden.sum_squares};
     for (const Output output : {Output::kRmse, Output::kMse, Output::kSumSquares}) {
-      std::vector<uint64_t> bits;
-      Run(*Plan::Make(spec, {}, output), a, b, false, 0, &bits);
-      ASSERT_EQ(bits, std::vector<uint64_t>{expected[static_cast<int>(output)]}) << golden.name;
+      const Plan plan = *Plan::Make(spec, {}, output);
+      Upload(plan, a, b, {});
+      for (const Way way : kWays) {
+        std::vector<uint64_t> bits;
+        Launch(plan, device_a_, device_b_, way, &bits);
+        ASSERT_EQ(bits, std::vector<uint64_t>{expected[static_cast<int>(output)]}) << golden.name;
+      }
     }
   }
 }
 
-TEST_F(RmseCuda, RandomShapesGiveTheHostsBits) {
-  std::mt19937_64 random(21);
-  for (int i = 0; i < 1500 && !HasFatalFailure(); ++i)
-    CheckAgainstHost(reference::MakeRandomCase(i % 10 == 0 ? 300000 : 5000, random), i % 3 != 0, 0, random);
+// Operands at equal and at different places; one case in ten is large.
+TEST_F(RmseCuda, ThousandsOfRandomShapes) {
+  std::mt19937_64 random(Seed(21));
+  for (int i = 0; i < 5000 && !HasFatalFailure(); ++i) {
+    const auto one = reference::MakeRandomCase(i % 10 == 0 ? 300000 : i % 3 == 0 ? 40000 : 4000, random);
+    Shifts shifts;
+    if (i % 2 == 0) shifts.a = shifts.b = static_cast<int64_t>(random() % 17);
+    if (i % 8 == 0) shifts.b = static_cast<int64_t>(random() % 17);
+    Check(one, i % 3 != 0, shifts, random);
+  }
 }
 
 TEST_F(RmseCuda, EveryDTypeOnEveryLaunchShape) {
-  const struct {
-    std::vector<int64_t> dims;
-    std::vector<int32_t> axes;
-  } shapes[] = {
-      {{300, 1}, {1}},       {{300, 2}, {1}},          {{300, 5}, {1}},         {{300, 16}, {1}},
-      {{70, 17}, {1}},       {{40, 300}, {1}},         {{30, 4096}, {1}},       {{9, 8192}, {1}},
-      {{9, 8199}, {1}},      {{100000}, {0}},          {{5000, 3}, {0}},        {{9000, 33}, {0}},
-      {{20, 700}, {0}},      {{600, 70}, {0}},         {{3, 90, 130}, {1}},     {{6, 5, 100}, {0, 2}},
-      {{70, 3, 70}, {0, 2}}, {{5, 30, 4, 50}, {1, 3}}, {{4, 30, 5, 50}, {0, 2}}};
-  std::mt19937_64 random(22);
-  for (const DTypeInfo& info : AllDTypes()) {
-    if (!IsReal(info.dtype)) continue;
-    for (const auto& shape : shapes)
+  std::mt19937_64 random(Seed(22));
+  for (const DType dtype : RealDTypes())
+    for (const NamedShape& shape : kShapes)
       for (const bool tame : {true, false})
-        CheckAgainstHost({*MakeSpec(info.dtype, shape.dims), shape.axes, Output::kRmse}, tame, 0, random);
+        Check({*MakeSpec(dtype, shape.dims), shape.axes, Output::kRmse}, tame, {}, random);
+}
+
+TEST_F(RmseCudaSanitized, EveryKernelStaysInsideItsArrays) {
+  std::mt19937_64 random(Seed(26));
+  const std::vector<DType> dtypes = RealDTypes();
+  for (size_t s = 0; s < std::size(kShapes) && !HasFatalFailure(); ++s) {
+    // Each shape with four dtypes, one of each size, and with aligned, alike and differently misaligned
+    // operands.
+    for (const DType dtype : {DType::kU8, DType::kF16, DType::kF32, DType::kF64}) {
+      const auto spec = *MakeSpec(dtype, kShapes[s].dims);
+      const bool large = spec.bytes() > int64_t{1} << 22;  // the checkers are slow: once is enough
+      if (large && dtype != DType::kF32) continue;
+      for (const Shifts shifts : {Shifts{0, 0}, Shifts{1, 1}, Shifts{1, 2}})
+        if (!large || shifts.b == 0) Check({spec, kShapes[s].axes, Output::kRmse}, true, shifts, random);
+    }
   }
 }
 
 TEST_F(RmseCuda, OperandsNeedOnlyTheAlignmentOfAnElement) {
-  std::mt19937_64 random(23);
-  for (const DTypeInfo& info : AllDTypes()) {
-    if (!IsReal(info.dtype)) continue;
-    for (const size_t shift : {1, 2, 3})
-      CheckAgainstHost({*MakeSpec(info.dtype, std::vector<int64_t>{3, 8192}), {1}, Output::kMse}, true, shift,
-                       random);
-  }
+  std::mt19937_64 random(Seed(23));
+  for (const DType dtype : RealDTypes())
+    for (const NamedShape& shape : kShapes) {
+      const auto spec = *MakeSpec(dtype, shape.dims);
+      if (spec.shape.elements() > 200000) continue;
+      for (const Shifts shifts : {Shifts{1, 1}, Shifts{3, 3}, Shifts{0, 1}, Shifts{2, 1}})
+        Check({spec, shape.axes, Output::kMse}, true, shifts, random);
+    }
 }
 
 // One chunk of tile sums, several, and several passes; counts that are odd on some level.
 TEST_F(RmseCuda, ManyTilesCombineInTheSameTree) {
-  std::mt19937_64 random(24);
-  for (const int64_t tiles : {16, 17, 1023, 1024, 1025, 2047, 3001, 5000}) {
+  std::mt19937_64 random(Seed(24));
+  for (const int64_t tiles : {2, 7, 8, 9, 16, 17, 1023, 1025, 2112, 2113, 3001, 5000, 8200}) {
     const std::vector<int64_t> dims = {tiles * 4096 - 5};
-    CheckAgainstHost({*MakeSpec(DType::kU8, dims), {}, Output::kRmse}, true, 0, random);
-    CheckAgainstHost({*MakeSpec(DType::kBF16, dims), {}, Output::kRmse}, true, 0, random);
+    Check({*MakeSpec(DType::kU8, dims), {}, Output::kRmse}, true, {}, random);
+    if (tiles <= 3001) Check({*MakeSpec(DType::kBF16, dims), {}, Output::kRmse}, true, {}, random);
   }
-  CheckAgainstHost({*MakeSpec(DType::kF32, std::vector<int64_t>{3, 4096 * 1500}), {1}, Output::kRmse}, true,
-                   0, random);
+  for (const int64_t tiles : {2, 3, 8, 9, 31})
+    Check({*MakeSpec(DType::kF16, std::vector<int64_t>{9000 / tiles, 4096 * tiles - 8}), {1}, Output::kRmse},
+          true, {}, random);
+  Check({*MakeSpec(DType::kF32, std::vector<int64_t>{3, 4096 * 1500}), {1}, Output::kRmse}, true, {}, random);
 }
 
 TEST_F(RmseCuda, MillionsOfTinySegments) {
-  std::mt19937_64 random(25);
+  std::mt19937_64 random(Seed(25));
   for (const int64_t n : {1, 3, 16})
-    CheckAgainstHost({*MakeSpec(DType::kF32, std::vector<int64_t>{2000003, n}), {1}, Output::kRmse}, true, 0,
-                     random);
+    Check({*MakeSpec(DType::kF32, std::vector<int64_t>{2000003, n}), {1}, Output::kRmse}, true, {}, random);
+  Check({*MakeSpec(DType::kU8, std::vector<int64_t>{3, 2000003}), {0}, Output::kRmse}, true, {}, random);
+}
+
+TEST_F(RmseCuda, ListsWhatItLaunches) {
+  for (const auto& [n, launches] : {std::pair<int64_t, size_t>{100, 1}, {4096, 1}, {int64_t{1} << 28, 2}}) {
+    const Plan plan = *Plan::Make(*MakeSpec(DType::kF32, std::vector<int64_t>{n}), {}, Output::kRmse);
+    std::vector<gpu::Launch> list;
+    ASSERT_CUDA(CudaWhole(plan, nullptr, nullptr, nullptr, nullptr, gpu::Launcher(&list)));
+    EXPECT_EQ(list.size(), launches) << n;
+  }
 }
 
 }  // namespace

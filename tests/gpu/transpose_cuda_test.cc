@@ -1,76 +1,12 @@
 // The CUDA version against the host version, which the unit tests hold against a plain loop.
-#include <cuda_runtime_api.h>
+#include <set>
+#include <string>
+#include <vector>
 
-#include "kernels/transpose/transpose_cuda.h"
-#include "tests/unit/transpose_reference.h"
+#include "tests/gpu/transpose_device.h"
 
 namespace tilewire::transpose {
 namespace {
-
-/// Device bytes with guards on both sides, which Download() checks.
-class DeviceBytes {
- public:
-  explicit DeviceBytes(size_t size) : size_(size) {
-    void* base = nullptr;
-    if (cudaMalloc(&base, size + 2 * kGuard) != cudaSuccess) return;
-    base_ = static_cast<char*>(base);
-    EXPECT_EQ(cudaMemset(base_, kFill, size + 2 * kGuard), cudaSuccess);
-  }
-  ~DeviceBytes() { cudaFree(base_); }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-
-  bool ok() const { return base_ != nullptr; }
-  char* data() const { return base_ + kGuard; }
-  void Upload(const std::vector<char>& from) {
-    ASSERT_EQ(cudaMemcpy(data(), from.data(), size_, cudaMemcpyHostToDevice), cudaSuccess);
-  }
-  std::vector<char> Download() const {
-    std::vector<char> all(size_ + 2 * kGuard);
-    EXPECT_EQ(cudaMemcpy(all.data(), base_, all.size(), cudaMemcpyDeviceToHost), cudaSuccess);
-    const auto filled = [](char c) { return c == static_cast<char>(kFill); };
-    EXPECT_TRUE(std::all_of(all.begin(), all.begin() + kGuard, filled)) << "written before the output";
-    EXPECT_TRUE(std::all_of(all.end() - kGuard, all.end(), filled)) << "written behind the output";
-    return {all.begin() + kGuard, all.end() - kGuard};
-  }
-
- private:
-  static constexpr size_t kGuard = 1024;
-  static constexpr int kFill = 0xa5;
-  size_t size_;
-  char* base_ = nullptr;
-};
-
-class TransposeCuda : public testing::Test {
- protected:
-  void SetUp() override {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no CUDA device";
-    ASSERT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
-  }
-  void TearDown() override {
-    if (stream_ == nullptr) return;
-    EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess);
-  }
-
-  void Check(const Case& c, uint64_t seed) {
-    const Plan plan = MakePlan(c);
-    const std::vector<char> in = RandomBytes(plan.input().bytes(), seed);
-    std::vector<char> expected(in.size());
-    HostRange(plan, plan.whole(), 0, HostItems(plan, plan.whole()), in.data(), expected.data());
-    DeviceBytes from(in.size()), to(in.size()), whole(in.size());
-    ASSERT_TRUE(from.ok() && to.ok() && whole.ok());
-    from.Upload(in);
-    for (int64_t k = plan.range_count(); k-- > 0;)
-      ASSERT_EQ(CudaRange(plan, plan.range(k), from.data(), to.data(), stream_), cudaSuccess) << c.ToString();
-    ASSERT_EQ(CudaRange(plan, plan.whole(), from.data(), whole.data(), stream_), cudaSuccess) << c.ToString();
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess) << c.ToString();
-    ASSERT_TRUE(to.Download() == expected) << c.ToString() << " in " << plan.range_count() << " bands";
-    ASSERT_TRUE(whole.Download() == expected) << c.ToString() << " as one band";
-  }
-
-  cudaStream_t stream_ = nullptr;
-};
 
 TEST_F(TransposeCuda, KnownHardCases) {
   for (const Case& c : KnownHardCases()) Check(c, 1);
@@ -102,6 +38,79 @@ TEST_F(TransposeCuda, MoreTilesThanAGridAxisHolds) {
   Check({DType::kF32, {70000 * 64, 33}, {}}, 3);
   Check({DType::kU8, {70001, 33, 41}, {0, 2, 1}}, 3);
   Check({DType::kF64, {7000001, 3}, {}}, 3);
+}
+
+TEST_F(TransposeCuda, SixteenAxes) {
+  std::vector<int64_t> dims(16, 2);
+  dims[0] = 3;
+  dims[7] = 5;
+  dims[15] = 7;
+  std::vector<int32_t> axes = {15, 0, 14, 1, 13, 2, 12, 3, 11, 4, 10, 5, 9, 6, 8, 7};
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF32, DType::kF64, DType::kC128}) {
+    Check({dtype, dims, axes}, 4);
+    Check({dtype, dims, {}}, 4);
+  }
+}
+
+/// A small box for every kernel, with edges inside and outside of its tiles.
+std::vector<Case> OneOfEach() {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF32, DType::kF64, DType::kC128}) {
+    cases.insert(cases.end(), {
+                                  {dtype, {256, 256}, {}},                // aligned tiles
+                                  {dtype, {509, 253}, {}},                // loose tiles
+                                  {dtype, {389, 61}, {}},                 // of few columns
+                                  {dtype, {61, 389}, {}},                 // of few rows
+                                  {dtype, {5, 37, 3, 41}, {1, 0, 3, 2}},  // rows and columns of several axes
+                                  {dtype, {5003, 3}, {}},                 // packed
+                                  {dtype, {3, 5003}, {}},
+                                  {dtype, {41, 53, 5}, {1, 0, 2}},   // packed short rows
+                                  {dtype, {11, 7, 263}, {1, 0, 2}},  // loose rows
+                                  {dtype, {11, 7, 256}, {1, 0, 2}},  // aligned rows
+                                  {dtype, {3, 5, 9001}, {1, 0, 2}},  // long rows
+                              });
+  }
+  return cases;
+}
+
+TEST_F(TransposeCuda, OneOfEachSanitized) {
+  for (const Case& c : OneOfEach()) {
+    Check(c, 5);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(TransposeCuda, ListsEveryKernel) {
+  std::set<std::string> families;
+  for (const Case& c : OneOfEach()) {
+    const Plan plan = MakePlan(c);
+    for (const OffsetBits bits : {OffsetBits::kWhatFits, OffsetBits::k64}) {
+      std::vector<gpu::Launch> launches;
+      ASSERT_EQ(
+          CudaBox(MakeBox(plan.layout(), plan.whole()), nullptr, nullptr, bits, gpu::Launcher(&launches)),
+          cudaSuccess);
+      ASSERT_EQ(launches.size(), 1u) << c.ToString();
+      EXPECT_GT(launches[0].grid.x, 0u);
+      const char* name = nullptr;
+      ASSERT_EQ(cudaFuncGetName(&name, launches[0].kernel), cudaSuccess);
+      for (const char* family :
+           {"TileKernel", "SkewKernel", "LineKernel", "StageKernel", "PackKernel", "RowKernel"})
+        if (std::string(name).find(family) != std::string::npos)
+          families.insert(family + std::to_string(plan.layout().element_bytes));
+    }
+  }
+  for (const char* expected :
+       {"TileKernel1", "TileKernel2", "TileKernel4", "TileKernel8", "TileKernel16", "SkewKernel1",
+        "SkewKernel2", "SkewKernel4", "LineKernel8", "StageKernel1", "StageKernel2", "StageKernel4",
+        "PackKernel8", "PackKernel16", "RowKernel1", "RowKernel16"})
+    EXPECT_TRUE(families.contains(expected)) << expected << " is not among the launches";
+}
+
+TEST_F(TransposeCuda, ListingCopiesNothing) {
+  const Plan plan = MakePlan({DType::kF32, {64, 64}, {0, 1}});
+  std::vector<gpu::Launch> launches;
+  EXPECT_EQ(CudaRange(plan, plan.whole(), nullptr, nullptr, gpu::Launcher(&launches)), cudaSuccess);
+  EXPECT_TRUE(launches.empty());
 }
 
 TEST_F(TransposeCuda, ReportsErrors) {

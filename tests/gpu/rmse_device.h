@@ -1,0 +1,134 @@
+// What the RMSE GPU tests share: operands on the device at any element-aligned place, and the three ways to
+// run a plan.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/rmse/rmse_cuda.h"
+#include "tests/unit/rmse_reference.h"
+
+namespace tilewire::rmse {
+
+#define ASSERT_CUDA(call) ASSERT_EQ(cudaSuccess, (call)) << cudaGetErrorString(cudaPeekAtLastError())
+
+enum class Way {
+  kRanges,  ///< the plan's ranges, last first, then the end
+  kWhole,   ///< everything as one range, then the end
+  kAtOnce,  ///< CudaWhole
+};
+inline constexpr Way kWays[] = {Way::kRanges, Way::kWhole, Way::kAtOnce};
+
+/// Where the operands begin, in elements beyond a 256-byte boundary.
+struct Shifts {
+  int64_t a = 0, b = 0;
+};
+
+/// Skips where no GPU works. Buffers grow as tests need them, or fit each case exactly where `exact_` is set,
+/// so that compute-sanitizer sees what lies beyond.
+class RmseDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+      GTEST_SKIP() << "no CUDA device works here";
+    ASSERT_CUDA(cudaStreamCreate(&stream_));
+  }
+  void TearDown() override {
+    for (Buffer* buffer : {&a_, &b_, &sums_, &result_}) cudaFree(buffer->data);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  struct Buffer {
+    void* data = nullptr;
+    int64_t bytes = 0;
+    template <typename T>
+    T* at(int64_t offset = 0) const {
+      return reinterpret_cast<T*>(static_cast<char*>(data) + offset);
+    }
+  };
+
+  void Grow(Buffer& buffer, int64_t bytes) {
+    if (exact_ ? buffer.bytes == bytes : buffer.bytes >= bytes) return;
+    ASSERT_CUDA(cudaFree(buffer.data));
+    buffer = {};
+    ASSERT_CUDA(cudaMalloc(&buffer.data, static_cast<size_t>(bytes)));
+    buffer.bytes = bytes;
+  }
+
+  /// Runs the plan over operands that are on the device. Sums and results start as all ones, a NaN that no
+  /// run writes, so a missing one shows.
+  void Launch(const Plan& plan, const void* a, const void* b, Way way, std::vector<uint64_t>* bits) {
+    const int64_t result_bytes = plan.result().bytes();
+    Grow(sums_, plan.scratch_bytes());
+    Grow(result_, result_bytes);
+    auto* sums = sums_.at<double>();
+    auto* result = result_.at<double>();
+    ASSERT_CUDA(cudaMemsetAsync(sums, 0xff, static_cast<size_t>(plan.scratch_bytes()), stream_));
+    ASSERT_CUDA(cudaMemsetAsync(result, 0xff, static_cast<size_t>(result_bytes), stream_));
+    if (way == Way::kAtOnce) {
+      ASSERT_CUDA(CudaWhole(plan, a, b, sums, result, stream_));
+    } else {
+      const int64_t ranges = way == Way::kWhole ? 1 : plan.range_count();
+      for (int64_t r = ranges - 1; r >= 0; --r)
+        ASSERT_CUDA(CudaRange(plan, way == Way::kWhole ? plan.whole() : plan.range(r), a, b, sums, stream_));
+      ASSERT_CUDA(CudaFinish(plan, sums, result, stream_));
+    }
+    bits->assign(static_cast<size_t>(result_bytes / 8), 0);
+    ASSERT_CUDA(cudaMemcpyAsync(bits->data(), result, static_cast<size_t>(result_bytes),
+                                cudaMemcpyDeviceToHost, stream_));
+    ASSERT_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  void Upload(const Plan& plan, const reference::Bytes& a, const reference::Bytes& b, Shifts shifts) {
+    const int64_t size = SizeOf(plan.operand().dtype);
+    Grow(a_, static_cast<int64_t>(a.size()) + shifts.a * size);
+    Grow(b_, static_cast<int64_t>(b.size()) + shifts.b * size);
+    device_a_ = a_.at<void>(shifts.a * size);
+    device_b_ = b_.at<void>(shifts.b * size);
+    ASSERT_CUDA(cudaMemcpyAsync(device_a_, a.data(), a.size(), cudaMemcpyHostToDevice, stream_));
+    ASSERT_CUDA(cudaMemcpyAsync(device_b_, b.data(), b.size(), cudaMemcpyHostToDevice, stream_));
+  }
+
+  /// Every way gives the host's bits.
+  void Check(const reference::RandomCase& one, const reference::Bytes& a, const reference::Bytes& b,
+             Shifts shifts) {
+    const Plan plan = *Plan::Make(one.spec, one.axes, one.output);
+    const Range all = plan.whole();
+    std::vector<double> sums(static_cast<size_t>(all.items()));
+    std::vector<uint64_t> expected(static_cast<size_t>(plan.layout().segments)), bits;
+    HostRange(plan, all, 0, all.items(), a.data(), b.data(), sums.data());
+    HostFinish(plan, 0, plan.layout().segments, sums.data(), reinterpret_cast<double*>(expected.data()));
+    Upload(plan, a, b, shifts);
+    for (const Way way : kWays) {
+      Launch(plan, device_a_, device_b_, way, &bits);
+      if (HasFatalFailure()) return;
+      const auto wrong = std::mismatch(bits.begin(), bits.end(), expected.begin()).first - bits.begin();
+      ASSERT_EQ(bits, expected) << reference::Describe(one) << " way " << static_cast<int>(way) << " shifts "
+                                << shifts.a << ", " << shifts.b << ": first differs in segment " << wrong;
+    }
+  }
+
+  void Check(const reference::RandomCase& one, bool tame, Shifts shifts, std::mt19937_64& random) {
+    const auto a = reference::RandomOperand(one.spec, tame, random);
+    const auto b = reference::RandomOperand(one.spec, tame, random);
+    Check(one, a, b, shifts);
+  }
+
+  cudaStream_t stream_ = nullptr;
+  Buffer a_, b_, sums_, result_;
+  void *device_a_ = nullptr, *device_b_ = nullptr;
+  bool exact_ = false;
+};
+
+inline std::vector<DType> RealDTypes() {
+  std::vector<DType> dtypes;
+  for (const DTypeInfo& info : AllDTypes())
+    if (IsReal(info.dtype)) dtypes.push_back(info.dtype);
+  return dtypes;
+}
+
+}  // namespace tilewire::rmse
