@@ -77,8 +77,9 @@ TEST(GaussianPlan, RangesPartitionTheArrayInOrder) {
         ASSERT_EQ(range.begin, end) << elements << " range " << i;
         ASSERT_GT(range.end, range.begin);
         ASSERT_EQ(range.begin * SizeOf(dtype) % 16, 0) << "a range begins where 16-byte accesses may";
-        if (i + 1 < plan.range_count())
+        if (i + 1 < plan.range_count()) {
           ASSERT_EQ((range.end - range.begin) * SizeOf(dtype), 2 << 20) << elements << " range " << i;
+        }
         end = range.end;
       }
       EXPECT_EQ(end, elements);
