@@ -145,7 +145,7 @@ TEST_P(StreamErrors, BytesThatAreNoMessage) {
     for (const std::string& bytes :
          {std::string(), std::string(1, '\xff'), std::string(11, '\x80'), good.substr(0, good.size() - 1),
           good + good, std::string("\x12\x06\x7a\x01x\x7a\x01y"), std::string("\x12\xff\xff\xff\xff\x0f"),
-          std::string("\x0a\x01\xff"), std::string("\x1a\x00", 2), std::string("\x13"), Bytes(5000, 7)}) {
+          std::string("\x0a\x01\xff"), std::string("\x22\x00", 2), std::string("\x13"), Bytes(5000, 7)}) {
       SCOPED_TRACE((opened ? "opened, " : "first, ") + std::to_string(bytes.size()) + " bytes");
       ByteCall call(channel, kExecute);
       call.Start();

@@ -147,7 +147,7 @@ TEST(WireExecute, MalformedMessagesAreRefusedByName) {
   const BadCase cases[] = {
       {"", "empty"},
       {VarintField(50, 1), "no member of the oneof"},
-      {LenField(4, "x"), "no member of the oneof"},
+      {LenField(5, "x"), "no member of the oneof"},
       {LenField(2, Chunk()) + LenField(1, "x"), "another member of the same oneof"},
       {LenField(3, "x") + LenField(2, Chunk()), "chunk at byte 3: another member"},
       {LenField(2, Chunk()) + LenField(2, ""), "given twice"},
