@@ -42,7 +42,37 @@ class Launcher {
           {.kernel = handle, .grid = grid, .block = block, .dynamic_shared_bytes = dynamic_shared_bytes});
       return cudaSuccess;
     }
+    return Enqueue(kernel, grid, block, dynamic_shared_bytes, 0, std::forward<Arguments>(arguments)...);
+  }
+
+  /// As Run, for a kernel that waits (`griddepcontrol.wait`) for the launch before it in the stream before it
+  /// touches what that one writes: from compute capability 9.0 on it is then set up while that one still
+  /// runs.
+  template <typename... Parameters, typename... Arguments>
+  cudaError_t RunEarly(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t dynamic_shared_bytes,
+                       Arguments&&... arguments) const {
+    if (list_ != nullptr || !Waits(reinterpret_cast<const void*>(kernel)))
+      return Run(kernel, grid, block, dynamic_shared_bytes, std::forward<Arguments>(arguments)...);
+    return Enqueue(kernel, grid, block, dynamic_shared_bytes, 1, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  /// Whether the kernel's code, as it runs on the current device, was compiled to wait.
+  static bool Waits(const void* kernel) {
+    cudaFuncAttributes attributes{};
+    return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.binaryVersion >= 90 &&
+           attributes.ptxVersion >= 90;
+  }
+
+  template <typename... Parameters, typename... Arguments>
+  cudaError_t Enqueue(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t dynamic_shared_bytes,
+                      unsigned attributes, Arguments&&... arguments) const {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
+    config.attrs = &early;
+    config.numAttrs = attributes;
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = dynamic_shared_bytes;
@@ -50,7 +80,6 @@ class Launcher {
     return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
   }
 
- private:
   cudaStream_t stream_ = nullptr;
   std::vector<Launch>* list_ = nullptr;
 };

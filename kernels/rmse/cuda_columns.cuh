@@ -255,6 +255,7 @@ __device__ int SumItem(const Work& work, const Columns& c, const ColumnItem& ite
 template <typename E, bool kStraddle>
 __global__ void __launch_bounds__(kColumnThreads)
     ColumnKernel(const __grid_constant__ Work work, const __grid_constant__ Columns c) {
+  LetFinishStart();
   extern __shared__ double shared[];
   const ColumnItem item(work, c, sizeof(typename E::Type));
   // A place is skipped after each sixteen, so that threads that store kN sums each meet different banks.

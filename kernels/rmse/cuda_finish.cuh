@@ -22,6 +22,7 @@ struct FinishWork {
 /// A thread for each segment with at most kFinishFew sums. Missing sums are +0, which changes no bit: no sum
 /// is -0.
 __global__ void __launch_bounds__(kFinishFewThreads) FinishFewKernel(const FinishWork work) {
+  WaitForSums();
   const int64_t segment = (work.block_base + blockIdx.x) * kFinishFewThreads + threadIdx.x;
   if (segment >= work.segments) return;
   const double* sums = work.sums + segment * work.pitch;
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kFinishFewThreads) FinishFewKernel(const Finis
 /// places that the last one lacks count as +0. The sum goes to the chunk's own first place, so blocks never
 /// touch each other's data; the next pass finds it kFinishChunk strides on.
 __global__ void __launch_bounds__(kFinishThreads) FinishChunkKernel(const FinishWork work) {
+  WaitForSums();
   __shared__ double sums[kFinishThreads / 32];
   const int64_t chunks = (work.count + kFinishChunk - 1) / kFinishChunk;
   const int64_t block = work.block_base + blockIdx.x;

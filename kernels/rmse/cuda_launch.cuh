@@ -5,44 +5,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/rmse/cuda_columns.cuh"
 #include "kernels/rmse/cuda_gather.cuh"
 #include "kernels/rmse/cuda_group.cuh"
+#include "kernels/rmse/cuda_stream_launch.cuh"
 #include "kernels/rmse/cuda_tiles.cuh"
 #include "kernels/rmse/rmse_cuda.h"
 
 namespace tilewire::rmse::cuda {
-
-inline constexpr int kColumnShared = 48 << 10;  // bytes that a block of columns may use
-inline constexpr int64_t kMaxGrid = int64_t{1} << 30;
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
-/// Multiprocessors of the current device.
-inline int64_t Multiprocessors() {
-  int device = 0, count = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
-    return 1;
-  return count;
-}
-
-/// Launches `blocks` blocks, in several grids where one would be too large.
-template <typename Kernel, typename W, typename... More>
-cudaError_t LaunchBlocks(const gpu::Launcher& launcher, Kernel kernel, int64_t blocks, int threads,
-                         int shared, W work, const More&... more) {
-  for (int64_t base = 0; base < blocks; base += kMaxGrid) {
-    work.block_base = base;
-    const auto grid = static_cast<unsigned>(std::min(kMaxGrid, blocks - base));
-    if (const cudaError_t error = launcher.Run(kernel, dim3(grid), dim3(static_cast<unsigned>(threads)),
-                                               static_cast<size_t>(shared), work, more...);
-        error != cudaSuccess)
-      return error;
-  }
-  return cudaSuccess;
-}
 
 /// `words` of a segment, at most 64.
 template <typename E>
@@ -86,6 +55,8 @@ cudaError_t LaunchTiles(Work work, bool whole, int64_t* sums, const gpu::Launche
     work.combine = Combine::kBlock;
     // Where segments fill the device, a block takes as much of one as it can.
     while (work.batch < 8 && tiles > work.batch * kWarps && segments > processors * kWarps) work.batch *= 2;
+    // Long segments: half as many ends; integers' ends are short, and more warps are better.
+    if (!E::kExact && tiles > processors * kWarps * 16) work.batch = std::max(work.batch, 2);
     work.sums_per_segment = *sums = CeilDiv(tiles, work.batch * kWarps);
     blocks = segments * *sums;
   }
@@ -216,8 +187,10 @@ cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher
   if (contiguous && a % 16 == b % 16) return LaunchContiguous<E>(work, whole, sums, launcher);
   if (layout.tiles > 1) work.result = nullptr;
   Columns columns{};
-  if (!contiguous && ColumnsOf(work, sizeof(typename E::Type), &columns))
-    return LaunchColumns<E>(work, columns, launcher);
+  if (!contiguous && ColumnsOf(work, sizeof(typename E::Type), &columns)) {
+    const cudaError_t error = LaunchStream<E>(work, columns, launcher);
+    return error != cudaErrorNotSupported ? error : LaunchColumns<E>(work, columns, launcher);
+  }
   if (layout.elements <= kTinyElements)
     return LaunchBlocks(launcher, TinyKernel<E>,
                         CeilDiv(work.range.segment_end - work.range.segment_begin, kBlockThreads),

@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2) WarpKernel(const __grid_cons
     const double sum = simple ? WarpFullTile<E>(work, base, lane) : WarpTile<E, 8>(work, base, n, lane);
     if (lane == u) mine = sum;
   }
+  LetFinishStart();
   StoreTiles(work, segment, first, mine, count, lane);
 }
 
@@ -117,6 +118,7 @@ __global__ void __launch_bounds__(kBlockThreads, 4) BlockKernel(const __grid_con
       for (int k = 0; k < kBatch; ++k) acc = Accumulate<E>(x[k], y[k], work.flip, acc);
     }
   }
+  LetFinishStart();
   sums[t] = acc;
   __syncthreads();
   if (t >= 32) return;

@@ -57,6 +57,21 @@ struct Work {
 template <Kind K>
 cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher& launcher);
 
+/// In a kernel whose sums another finishes: once all blocks are here or done, that one's blocks may
+/// be set up.
+__device__ inline void LetFinishStart() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/// Until all launches before this one are done and what they wrote can be seen.
+__device__ inline void WaitForSums() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /// From a segment's sum to its result.
 __device__ inline double Finished(const Ending& ending, double sum) {
   double value = sum;

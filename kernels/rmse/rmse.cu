@@ -102,7 +102,7 @@ cudaError_t LaunchFinish(const gpu::Launcher& launcher, void (*kernel)(FinishWor
     work.block_base = base;
     const auto grid = static_cast<unsigned>(std::min(kMaxGrid, blocks - base));
     if (const cudaError_t error =
-            launcher.Run(kernel, dim3(grid), dim3(static_cast<unsigned>(threads)), 0, work);
+            launcher.RunEarly(kernel, dim3(grid), dim3(static_cast<unsigned>(threads)), 0, work);
         error != cudaSuccess)
       return error;
   }
