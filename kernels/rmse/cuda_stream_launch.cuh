@@ -75,19 +75,23 @@ cudaError_t LaunchStream(const Work& work, const Columns& columns, const gpu::La
   const bool narrow = kSize == 4 ? rows > 8 && (rows <= 256 || rows > 512) : kSize == 1 && rows <= 4;
   if (few && fits(kWide) && !narrow) return LaunchFewRows<E, kWide, true>(work, c, launcher);
   if constexpr (kSize == 4 || kSize == 1) {
-    if (few && fits(kNarrow)) return LaunchFewRows<E, kNarrow, true>(work, c, launcher);
+    if (few && fits(kNarrow) && (kSize > 1 || narrow))
+      return LaunchFewRows<E, kNarrow, true>(work, c, launcher);
   }
   const int64_t warp_columns = CeilDiv(c.width, 64) * 64;
   const bool full = c.width >= 200 && warp_columns * 4 <= c.width * 5;
   if (few && full && (kSize > 1 || rows <= 256)) return LaunchFewRows<E, 2, false>(work, c, launcher);
   if (few) return cudaErrorNotSupported;
+  // Columns 32 apart have eight phases at most, which do not fill the device where the array is small.
+  const int64_t outer = (work.range.segment_end - 1) / c.width + 1 - c.outer_begin;
+  const bool many = full && outer * c.tiles * c.width * 4 >= Multiprocessors() * 448;
   if constexpr (kSize >= 4) {
-    if (full) return LaunchStreamAs<E, 2, false, 8, 8, 5>(work, c, launcher);
+    if (many) return LaunchStreamAs<E, 2, false, 8, 8, 5>(work, c, launcher);
     if (c.width <= 16 && fits(kWide)) return LaunchStreamAs<E, kWide, true, 8, 8, 2>(work, c, launcher);
     if (c.width <= 16 && fits(2)) return LaunchStreamAs<E, 2, true, 8, 8, 2>(work, c, launcher);
   } else if constexpr (kSize == 2) {
     if (fits(kWide)) return LaunchStreamAs<E, kWide, true, 4, 4, 2, 512>(work, c, launcher);
-    if (full) return LaunchStreamAs<E, 2, false, 8, 8, 5>(work, c, launcher);
+    if (many) return LaunchStreamAs<E, 2, false, 8, 8, 5>(work, c, launcher);
   } else {
     if (c.width <= 16 && fits(kWide)) return LaunchStreamAs<E, kWide, true, 8, 8, 2>(work, c, launcher);
     if (fits(kWide) && c.width % 16 != 0)
