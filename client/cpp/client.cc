@@ -256,9 +256,12 @@ Result<Reply> Client::Execute(const Operation& operation, std::span<const ArrayS
 Result<RmseReply> Client::Rmse(const ArraySource& a, const ArraySource& b, const RmseOp& op,
                                const CallOptions& options) {
   const ArraySource operands[2] = {a, b};
+  const ArraySpec specs[2] = {a.spec(), b.spec()};
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec result, ResultSpec(op, specs));
   RmseReply out;
+  out.values.resize(
+      static_cast<size_t>(result.shape.elements()));  // once: pieces may come on several threads
   const Sink sink = [&out](uint64_t offset, std::span<const uint8_t> bytes) {
-    out.values.resize(std::max(out.values.size(), (offset + bytes.size() + 7) / 8));
     std::memcpy(reinterpret_cast<uint8_t*>(out.values.data()) + offset, bytes.data(), bytes.size());
     return Status();
   };

@@ -1,13 +1,15 @@
 #include "client/cpp/striped_call.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace tilewire::client {
 namespace {
 
 constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payload
-/// Opening a connection and filling its window takes as long as some MiB do; beyond eight, machines measured
-/// gained nothing.
+/// Opening a connection and filling its window takes as long as some MiB do; each keeps about two cores busy,
+/// one here and one at the server, which may be this machine too; beyond eight, machines measured gained
+/// nothing.
 constexpr int64_t kBytesAConnection = 32 << 20;
 constexpr uint32_t kMaxConnections = 8;
 
@@ -18,7 +20,7 @@ uint64_t Total(const std::vector<ArraySource>& sources) {
 }
 
 /// Where to reach the server that runs the job, when a balancer may stand between: where this client reaches
-/// it already, if that is one of its own addresses.
+/// it already, if that is one of its own addresses, or if none of those is of the kind that this client uses.
 std::string JoinAddress(const v1::Opened& opened, const std::string& connected) {
   const auto& endpoints = opened.endpoints();
   if (endpoints.empty() || std::find(endpoints.begin(), endpoints.end(), connected) != endpoints.end())
@@ -27,13 +29,13 @@ std::string JoinAddress(const v1::Opened& opened, const std::string& connected) 
   const auto same_kind =
       std::find_if(endpoints.begin(), endpoints.end(),
                    [local](const std::string& endpoint) { return endpoint.starts_with("unix:") == local; });
-  return same_kind == endpoints.end() ? endpoints.Get(0) : *same_kind;
+  return same_kind == endpoints.end() ? connected : *same_kind;
 }
 
 }  // namespace
 
 uint32_t WorthwhileConnections(int64_t bytes) {
-  const auto cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxConnections);
+  const auto cores = std::clamp(std::thread::hardware_concurrency() / 2, 1u, kMaxConnections);
   return static_cast<uint32_t>(std::clamp<int64_t>(bytes / kBytesAConnection, 1, cores));
 }
 
@@ -80,7 +82,12 @@ Status StripedCall::OnOpened(const v1::Opened& opened) {
     Joiner& joiner = joiners_.emplace_back();
     joiner.address = address;
     joiner.call = std::make_unique<StreamCall>(spec_, &stripe_, channels_->Take(address));
-    joiner.thread = std::thread([this, &joiner, job = opened.job()] { Join(&joiner, job); });
+    try {
+      joiner.thread = std::thread([this, &joiner, job = opened.job()] { Join(&joiner, job); });
+    } catch (const std::system_error&) {  // no more threads for this process: fewer streams will do
+      joiners_.pop_back();
+      break;
+    }
   }
   return {};
 }

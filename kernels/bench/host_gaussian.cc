@@ -34,6 +34,7 @@ class GaussianWork final : public Work {
       const long double expected =
           std::exp(-z * z / 2) / (kStddev * std::sqrt(2 * std::numbers::pi_v<long double>));
       const long double error = std::abs(read(out_, at) - expected) / expected;
+      if (!(error >= 0)) return Fail(Status(Code::kInternal, "WRONG_RESULT", "a result is NaN"));
       check.relative_error = std::max(check.relative_error, static_cast<double>(error));
     }
     const double allowed = wide ? 0x1p-52 : 0x1p-23;  // one unit in the last place, at most

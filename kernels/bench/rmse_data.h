@@ -65,8 +65,10 @@ struct RmseKernel {
   bool reproducible = true;  ///< two runs must give the same bits
 };
 
-/// What a server runs for operands that are on the device: tile sums and their combination.
+/// What a server runs: tile sums, and their combination. Here over everything as one range.
 RmseKernel OurRmse(const rmse::Plan& plan);
+/// Operands that are on the device already: everything in as few launches as possible.
+RmseKernel OurRmseWhole(const rmse::Plan& plan);
 
 /// The case of one implementation; an empty name stands for "f32/2048x2048".
 Case RmseCase(std::string group, std::string name, const RmseProblem& problem, RmseKernel kernel);

@@ -118,6 +118,8 @@ class Job : public std::enable_shared_from_this<Job> {
   // and take any run of output; each run goes to one of them.
   /// How many streams may carry the job, the first included.
   int max_streams() const { return resources_.streams; }
+  /// How many carry it, 1 or more; those that have ended count too.
+  int streams() const;
   /// Another stream carries the job from now on: its number. FAILED_PRECONDITION `JOIN_LATE` once the first
   /// stream half-closed, RESOURCE_EXHAUSTED `LIMIT` beyond max_streams(), or why the job failed.
   Result<int> Join();

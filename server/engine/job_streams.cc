@@ -19,6 +19,11 @@ Result<int> Job::Join() {
   return static_cast<int>(streams_.size()) - 1;
 }
 
+int Job::streams() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<int>(streams_.size());
+}
+
 void Job::InputEnded(int stream) {
   Deferred later;
   {

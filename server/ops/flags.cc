@@ -177,7 +177,8 @@ void AddEngineFlags(std::vector<Flag>* flags) {
   flags->push_back(Seconds("queue-seconds", &Config::queue_seconds, 0, 3600,
                            "Seconds that a job may wait before it is refused as BUSY"));
   flags->push_back(Seconds("idle-seconds", &Config::idle_seconds, 0.1, 86400,
-                           "Seconds within which a stream must carry a block, or lose its job"));
+                           "Seconds within which a stream must carry a block, or lose its job; N times as "
+                           "long for one of N streams"));
 }
 
 void AddOperatorFlags(std::vector<Flag>* flags) {

@@ -85,6 +85,12 @@ Metrics::Metrics(std::string_view version, std::string_view device, std::functio
   for (size_t i = 0; i < kReasonLabels.size(); ++i) {
     refusals_[i] = &refusals.Add({{"reason", std::string(kReasonLabels[i])}});
   }
+  auto& joins = BuildCounter()
+                    .Name("tilewire_joined_streams_total")
+                    .Help("Further streams of striped calls, by how they ended; refused ones are `other` too")
+                    .Register(*registry_);
+  joined_ = &joins.Add({{"status", "OK"}});
+  lost_ = &joins.Add({{"status", "other"}});
   auto& stages = BuildHistogram()
                      .Name("tilewire_stage_seconds")
                      .Help("Time of jobs by stage: unions of spans, so stages of one job overlap")
@@ -149,6 +155,10 @@ void Metrics::OnCallStart(std::string_view method) {
 void Metrics::OnCallEnd(const rpc::CallRecord& record) {
   const size_t method = LabelIndex(kMethodLabels, record.method);
   in_progress_[method]->Decrement();
+  if (record.joins) {  // the job's first stream is the call
+    (record.status.ok() ? joined_ : lost_)->Increment();
+    return LogCall(record);
+  }
   Calls(method, LabelIndex(kOperationLabels, record.operation), record.status.code()).Increment();
   if (!record.status.ok()) refusals_[LabelIndex(kReasonLabels, record.status.reason())]->Increment();
   received_[method]->Increment(static_cast<double>(record.bytes_in));

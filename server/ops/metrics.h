@@ -90,6 +90,7 @@ class Metrics : public rpc::CallObserver {
       calls_{};
   std::array<std::atomic<prometheus::Histogram*>, kMethodLabels.size()> wall_{};
   std::array<prometheus::Gauge*, kMethodLabels.size()> in_progress_{};
+  prometheus::Counter *joined_ = nullptr, *lost_ = nullptr;  ///< further streams that ended OK, and others
   std::array<prometheus::Counter*, kMethodLabels.size()> received_{}, sent_{};
   std::array<prometheus::Counter*, kReasonLabels.size()> refusals_{};
   std::array<prometheus::Histogram*, kStageCount> stages_{};

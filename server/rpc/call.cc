@@ -109,8 +109,12 @@ Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine:
 }
 
 Result<std::shared_ptr<engine::Job>> Call::JoinJob(const std::string& id) {
-  record_.job = id;
+  record_.joins = true;
+  constexpr size_t kLongestId = 64;  // ours have 33 characters; what is echoed and logged must stay short
+  if (id.size() > kLongestId)
+    return BadValue("join.job", std::to_string(id.size()) + " characters", "an id as in Opened.job");
   TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<engine::Job> job, engine().Find(id, record_.identity));
+  record_.job = id;
   record_.operation = job->operation().name();
   TILEWIRE_ASSIGN_OR_RETURN(stream_number_, job->Join());
   std::unique_lock lock(mutex_);
@@ -186,13 +190,20 @@ void Call::DropJob() {
   job.swap(job_);
 }
 
+int Call::Sharers() {
+  std::lock_guard lock(mutex_);
+  return job_ ? job_->streams() : 1;
+}
+
 void Call::StartIdleWatch() {
-  idle_watch_.Start(weak_from_this(), &engine().timer(), shared_->idle_seconds,
-                    engine().options().block_bytes, [this](bool cut) {
-                      Abort(Status(Code::kDeadlineExceeded, "IDLE",
-                                   "no block of progress within --idle-seconds; the call was given up"),
-                            cut);
-                    });
+  idle_watch_.Start(
+      weak_from_this(), &engine().timer(), shared_->idle_seconds, engine().options().block_bytes,
+      [this] { return Sharers(); },
+      [this](bool cut) {
+        Abort(Status(Code::kDeadlineExceeded, "IDLE",
+                     "no block of progress within --idle-seconds; the call was given up"),
+              cut);
+      });
 }
 
 Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,

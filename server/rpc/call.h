@@ -88,6 +88,7 @@ class Call : public std::enable_shared_from_this<Call> {
     std::shared_ptr<Call> call;
   };
   void ClientGone();
+  int Sharers();
   std::string IncomingText(const std::string& key) const;
   TimePoint SteadyDeadline() const;
 

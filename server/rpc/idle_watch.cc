@@ -5,13 +5,14 @@
 namespace tilewire::rpc {
 
 void IdleWatch::Start(std::weak_ptr<void> owner, engine::Timer* timer, double idle_seconds,
-                      int64_t block_bytes, OnIdle on_idle) {
+                      int64_t block_bytes, std::function<int()> sharers, OnIdle on_idle) {
   {
     std::lock_guard lock(mutex_);
     owner_ = std::move(owner);
     timer_ = timer;
     idle_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(idle_seconds));
     block_bytes_ = static_cast<uint64_t>(block_bytes);
+    sharers_ = std::move(sharers);
     on_idle_ = std::move(on_idle);
     watching_ = true;
   }
@@ -30,7 +31,7 @@ void IdleWatch::Look(uint64_t last_progress, TimePoint since) {
   if (progress != last_progress || !(reading.load() || writing.load())) since = now;
   // A client that reads gets the status with its details; one that does not, or that never opened, can only
   // be cut off.
-  if (now - since >= idle_) on_idle_(writing.load() || !opened.load());
+  if (now - since >= idle_ * sharers_()) on_idle_(writing.load() || !opened.load());
   std::lock_guard lock(mutex_);
   if (!watching_) return;
   next_look_ = timer_->At(now + idle_ / 8, [this, owner = owner_, progress, since] {

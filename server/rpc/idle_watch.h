@@ -21,8 +21,9 @@ class IdleWatch {
   using OnIdle = std::function<void(bool cut)>;
 
   /// Watches for as long as `owner` lives and Stop was not called. `block_bytes` of output count as progress.
+  /// `sharers` tells how many streams share the client's uplink: one of N needs N times as long for a block.
   void Start(std::weak_ptr<void> owner, engine::Timer* timer, double idle_seconds, int64_t block_bytes,
-             OnIdle on_idle);
+             std::function<int()> sharers, OnIdle on_idle);
   void Stop();
 
   std::atomic<bool> reading{false};        ///< waits for a message of the client
@@ -39,6 +40,7 @@ class IdleWatch {
   engine::Timer* timer_ = nullptr;
   Clock::duration idle_{};
   uint64_t block_bytes_ = 1;
+  std::function<int()> sharers_;
   OnIdle on_idle_;
   std::mutex mutex_;
   engine::Timer::Id next_look_ = 0;

@@ -14,6 +14,7 @@ struct CallRecord {
   std::string method;     ///< "Kernels.Rmse", "Kernels.Execute"
   std::string operation;  ///< "rmse", "transpose", or empty where none was understood
   std::string request_id, traceparent, peer, identity, job;
+  bool joins = false;  ///< a further stream of a job, or an attempt at it: no call of its own
   Status status;
   Timing timing;           ///< wall_us always; the rest where a job ran
   uint64_t bytes_in = 0;   ///< operand bytes received, also of failed calls

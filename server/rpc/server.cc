@@ -123,10 +123,7 @@ Status ServerImpl::Listen() {
                                  : address.substr(0, address.rfind(':') + 1) + std::to_string(ports_[i]));
   }
   shared_.endpoints = options_.advertise;
-  // Nobody else can dial a wildcard.
-  for (const std::string& address : addresses_)
-    if (options_.advertise.empty() && !address.starts_with("0.0.0.0:") && !address.starts_with("[::]:"))
-      shared_.endpoints.push_back(address);
+  if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses_);
   shared_.probe_token = MakeRequestId();
   for (auto& queue : queues_) Accept(queue.get());
   for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeQueue(q); });

@@ -1,5 +1,6 @@
 #include "server/rpc/transport.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
@@ -11,7 +12,24 @@ namespace tilewire::rpc {
 namespace {
 // Streams of one connection; more wait at the client. Bounds what one connection may hold.
 constexpr int kStreamsPerConnection = 256;
+
+bool IsWildcard(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return v4.s_addr == INADDR_ANY;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_UNSPECIFIED(&v6);
+}
 }  // namespace
+
+std::vector<std::string> DialledAddresses(const std::vector<std::string>& listeners) {
+  const bool open_to_all = std::any_of(listeners.begin(), listeners.end(), IsWildcard);
+  std::vector<std::string> addresses;
+  for (const std::string& address : listeners)
+    if (address.starts_with("unix:") || !open_to_all) addresses.push_back(address);
+  return addresses;
+}
 
 void ApplyTransportSettings(int64_t receive_quota, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota("tilewire");

@@ -4,11 +4,18 @@
 #include <grpcpp/server_builder.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace tilewire::rpc {
 
 /// Message limits, receive quota (bytes), refused compression, connection limits.
 void ApplyTransportSettings(int64_t receive_quota, grpc::ServerBuilder* builder);
+
+/// Of `listeners` ("host:port", "unix:PATH") those that a client can be sent to. Nobody can dial a wildcard;
+/// where there is one, clients of other machines come by it, and the remaining TCP listeners may be of this
+/// machine alone: then none of them is named, and each client keeps to the address that it knows.
+std::vector<std::string> DialledAddresses(const std::vector<std::string>& listeners);
 
 /// How many completion queues, a thread each, serve this machine.
 int DefaultQueues();

@@ -30,6 +30,8 @@ TEST_P(JoinErrors, RefusedJoinsDoTheJobNoHarm) {
               "");
   ExpectError(refused(server, "ann", job.substr(0, job.size() - 1) + "g"), grpc::StatusCode::NOT_FOUND, "JOB",
               "join.job");
+  ExpectError(refused(server, "ann", std::string(60'000, 'x')), grpc::StatusCode::INVALID_ARGUMENT,
+              "BAD_VALUE", "join.job", "60000 characters");
   ExpectError(refused(server, "bob", job), grpc::StatusCode::NOT_FOUND, "JOB", "join.job", job);
   ExpectError(refused(other, "ann", job), grpc::StatusCode::FAILED_PRECONDITION, "WRONG_INSTANCE", "join.job",
               job);

@@ -123,8 +123,8 @@ TEST_P(Join, StreamsThatFillBlocksSlowlyDoNotWaitForEachOther) {
   ExpectUnharmed(server);
 }
 
-client::ArraySource Source(const std::string& bytes) {
-  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, kShape).value(), bytes.data());
+client::ArraySource Source(const std::string& bytes, const std::vector<int64_t>& shape = kShape) {
+  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), bytes.data());
 }
 
 TEST_P(Join, TheClientSpreadsACallOverAsManyConnectionsAsItIsGranted) {
@@ -132,6 +132,7 @@ TEST_P(Join, TheClientSpreadsACallOverAsManyConnectionsAsItIsGranted) {
   TestServer server(device(), options_);
   const std::string a = Floats(kBytes / 4, 1), b = Floats(kBytes / 4, 2);
   const std::string rmse = HostRmse(a, b, DType::kF32, kShape, {1});
+  const std::string pairs = HostRmse(a, b, DType::kF32, {350'000, 2}, {1});
   const std::string transposed = HostTranspose(a, DType::kF32, kShape);
   auto client = client::Client::Connect(server.address());
   uint32_t most_streams = 0;
@@ -149,6 +150,10 @@ TEST_P(Join, TheClientSpreadsACallOverAsManyConnectionsAsItIsGranted) {
       ASSERT_TRUE(values) << values.error().ToString();
       EXPECT_EQ(std::memcmp(values->values.data(), rmse.data(), rmse.size()), 0);
       EXPECT_LE(values->reply.timing.streams, std::min(connections, 8u));
+      // A result that comes in pieces, on all streams.
+      const auto many = client.Rmse(Source(a, {350'000, 2}), Source(b, {350'000, 2}), op, options);
+      ASSERT_TRUE(many) << many.error().ToString();
+      EXPECT_EQ(std::memcmp(many->values.data(), pairs.data(), pairs.size()), 0);
       std::string out(kBytes, '\0');
       const client::Sink sink = [&out](uint64_t offset, std::span<const uint8_t> bytes) {
         std::memcpy(out.data() + offset, bytes.data(), bytes.size());

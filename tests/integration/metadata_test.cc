@@ -1,4 +1,5 @@
 // What calls carry beside their messages, what the server notes about them, health and reflection.
+#include "server/rpc/transport.h"
 #include "tests/integration/helpers.h"
 
 namespace tilewire::testing {
@@ -36,6 +37,14 @@ std::vector<rpc::CallRecord> RecordsOf(TestServer& server, const std::string& me
   })) << method;
   EXPECT_EQ(records.size(), count);
   return records;
+}
+
+TEST(Endpoints, NameWhatClientsCanDial) {
+  using List = std::vector<std::string>;
+  EXPECT_EQ(rpc::DialledAddresses({"localhost:1", "[::1]:2", "unix:/s"}),
+            (List{"localhost:1", "[::1]:2", "unix:/s"}));
+  for (const std::string wildcard : {"0.0.0.0:1", "[::]:1", "[::0]:1", "[0:0:0:0:0:0:0:0]:1"})
+    EXPECT_EQ(rpc::DialledAddresses({wildcard, "localhost:2", "unix:/s"}), (List{"unix:/s"})) << wildcard;
 }
 
 TEST(Metadata, RequestIdsAndTraceParentsComeBack) {

@@ -65,6 +65,21 @@ int PortOf(const std::string& address) {
   return std::stoi(address.substr(address.rfind(':') + 1));
 }
 
+TEST_F(MetricsTest, FurtherStreamsAreNoCallsOfTheirOwn) {
+  Metrics metrics("1.2.3", "cpu", nullptr);
+  for (const Status& status : {Status(), Status(Code::kFailedPrecondition, "JOIN_LATE", "late"), Status()}) {
+    metrics.OnCallStart("Kernels.Execute");
+    rpc::CallRecord joined = Record("Kernels.Execute", "rmse", status);
+    joined.joins = true;
+    metrics.OnCallEnd(joined);
+  }
+  const std::string text = metrics.Render();
+  Has(text, R"(tilewire_joined_streams_total{status="OK"} 2)");
+  Has(text, R"(tilewire_joined_streams_total{status="other"} 1)");
+  Has(text, R"(tilewire_calls_in_progress{method="Kernels.Execute"} 0)");
+  EXPECT_EQ(text.find("tilewire_calls_total{"), std::string::npos);
+}
+
 TEST_F(MetricsTest, CountsCallsByMethodOperationAndStatus) {
   Metrics metrics("1.2.3", "cpu", nullptr);
   metrics.OnCallStart("Kernels.Rmse");
@@ -169,7 +184,7 @@ TEST_F(MetricsTest, ReadmeNamesEachMetric) {
         << name << " is not in server/ops/README.md";
     ++families;
   }
-  EXPECT_EQ(families, 27);
+  EXPECT_EQ(families, 28);
 }
 
 TEST_F(MetricsTest, ProcessIsPlausible) {
