@@ -54,8 +54,8 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
                   "Seconds for the whole call, retries included (default: none)")
       ->check(CheckTimeout);
   app_.add_option("--connections", globals->connections,
-                  "Connections that may carry one large call (default: by size and cores)")
-      ->check(CLI::Range(1, 64));
+                  "Connections that may carry one large call; 0: by size and cores (default: 1)")
+      ->check(CLI::Range(0, 64));
   app_.failure_message([](const CLI::App* app, const CLI::Error& error) {
     const auto* wrong = dynamic_cast<const CLI::ParseError*>(&error);
     return (wrong != nullptr ? ExplainParseError(*app, *wrong) : error.what()) +

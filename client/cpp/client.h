@@ -110,7 +110,7 @@ struct CallOptions {
   uint64_t message_bytes = 1 << 20;
   /// Connections that carry a streamed call, at most; 0: as many as its size and this machine's cores are
   /// worth. The server may grant fewer.
-  uint32_t connections = 0;
+  uint32_t connections = 1;
   /// The sink may be called by several threads at once, for different bytes.
   bool concurrent_sink = false;
 };

@@ -26,7 +26,7 @@ function(_tilewire_all_targets directory result)
 endfunction()
 
 _tilewire_all_targets(${CMAKE_SOURCE_DIR} _targets)
-set(_bundle_names "^tilewired?$|^tilewire[-_](cli|load)$|^tilewire_gpu_|^tilewire_bench|_bench$|^tilewire_raw_peer$")
+set(_bundle_names "^tilewired?$|^tilewire[-_](cli|load)$|^tilewire_gpu_|^tilewire_bench$|_bench$|^tilewire_raw_peer$")
 set(_bundled)
 foreach(_target IN LISTS _targets)
   get_target_property(_type ${_target} TYPE)

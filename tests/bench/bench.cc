@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -60,10 +61,11 @@ double PushAll(const std::vector<std::unique_ptr<bench::RawClient>>& sinks, cons
                size_t message_bytes) {
   const size_t share = bytes / sinks.size();
   const auto start = std::chrono::steady_clock::now();
-  std::vector<std::thread> threads;
+  std::vector<std::future<double>> pushes;
   for (size_t i = 0; i < sinks.size(); ++i)
-    threads.emplace_back([&, i] { sinks[i]->Push(data + i * share, share, message_bytes); });
-  for (auto& thread : threads) thread.join();
+    pushes.push_back(std::async(std::launch::async,
+                                [&, i] { return sinks[i]->Push(data + i * share, share, message_bytes); }));
+  for (auto& push : pushes) push.get();  // throws what a sink threw
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
