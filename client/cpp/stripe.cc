@@ -1,5 +1,7 @@
 #include "client/cpp/stripe.h"
 
+#include <iterator>
+
 #include "client/cpp/convert.h"
 
 namespace tilewire::client {
@@ -22,12 +24,32 @@ uint64_t Stripe::received() const {
   return progress_.received;
 }
 
+bool Stripe::CoverLocked(uint64_t begin, uint64_t end) {
+  const auto after = covered_.lower_bound(begin);
+  if (after != covered_.end() && after->first < end) return false;
+  const auto before = after == covered_.begin() ? covered_.end() : std::prev(after);
+  if (before != covered_.end() && before->second > begin) return false;
+  // Neighbours grow together, so that there is about one entry a stream.
+  if (after != covered_.end() && after->first == end) {
+    end = after->second;
+    covered_.erase(after);
+  }
+  if (before != covered_.end() && before->second == begin) {
+    before->second = end;
+  } else {
+    covered_.emplace(begin, end);
+  }
+  return true;
+}
+
 Status Stripe::Deliver(uint64_t offset, const wire::Pieces& pieces) {
   const uint64_t bytes = wire::TotalBytes(pieces);
   if (offset > progress_.receive_total || bytes > progress_.receive_total - offset)
     return BadReply("output bytes " + std::to_string(offset) + " + " + std::to_string(bytes) + " of " +
                     std::to_string(progress_.receive_total));
   std::unique_lock lock(mutex_);
+  if (!CoverLocked(offset, offset + bytes))
+    return BadReply("output bytes at " + std::to_string(offset) + " came twice");
   if (options_.concurrent_sink) lock.unlock();
   for (const wire::Bytes piece : pieces) {
     TILEWIRE_RETURN_IF_ERROR(sink_(offset, piece));

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -36,7 +37,8 @@ class Stripe {
   ChunkPlan CutMessage(ChunkPlan* turn) const { return schedule_->CutMessage(turn); }
   /// Operand bytes were taken by gRPC.
   void Sent(uint64_t bytes);
-  /// Output bytes that start at `offset`. INTERNAL `BAD_REPLY` beyond the result's end, or the sink's error.
+  /// Output bytes that start at `offset`. INTERNAL `BAD_REPLY` beyond the result's end or where a byte came
+  /// before, or the sink's error.
   Status Deliver(uint64_t offset, const wire::Pieces& pieces);
   /// Operand bytes that any stream handed to gRPC.
   bool anything_sent() const { return taken_.load(); }
@@ -44,6 +46,8 @@ class Stripe {
   uint64_t receive_total() const { return progress_.receive_total; }
 
  private:
+  /// Notes that [begin, end) came; false when a part of it had. mutex_ is held.
+  bool CoverLocked(uint64_t begin, uint64_t end);
   void Report() const {
     if (options_.progress) options_.progress(progress_);
   }
@@ -51,8 +55,9 @@ class Stripe {
   const Sink& sink_;
   const CallOptions& options_;
   mutable std::mutex mutex_;
-  std::optional<Schedule> schedule_;  // its turns are guarded by mutex_
-  Progress progress_;                 // totals constant, the rest guarded by mutex_
+  std::optional<Schedule> schedule_;      // its turns are guarded by mutex_
+  Progress progress_;                     // totals constant, the rest guarded by mutex_
+  std::map<uint64_t, uint64_t> covered_;  // output bytes that came: begin → end; guarded by mutex_
   std::atomic<bool> taken_{false};
 };
 

@@ -7,9 +7,8 @@ namespace tilewire::client {
 namespace {
 
 constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payload
-/// Opening a connection and filling its window takes as long as some MiB do; each keeps about two cores busy,
-/// one here and one at the server, which may be this machine too; beyond eight, machines measured gained
-/// nothing.
+/// A guess, not measured yet: a connection should carry enough to be worth opening, and keeps a core busy
+/// here and one at the server, which may be this machine too.
 constexpr int64_t kBytesAConnection = 32 << 20;
 constexpr uint32_t kMaxConnections = 8;
 

@@ -1,6 +1,8 @@
 // What the tests of striped jobs share.
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,22 @@ class JoinedStream : public RawStream {
 inline v1::Open Striped(v1::Open open, uint32_t streams) {
   open.mutable_options()->set_streams(streams);
   return open;
+}
+
+/// Reads a stream of a striped job to its end, its output into `pieces` by offset.
+inline grpc::Status DrainPieces(RawStream& raw, std::map<uint64_t, std::string>* pieces, std::mutex* mutex) {
+  v1::ExecuteResponse response;
+  uint64_t next = 0;
+  while (raw.stream->Read(&response)) {
+    if (response.has_chunk()) {
+      EXPECT_GE(response.chunk().offset(), next);
+      next = response.chunk().offset() + response.chunk().data().size();
+      std::lock_guard lock(*mutex);
+      pieces->emplace(response.chunk().offset(), response.chunk().data());
+    }
+    if (response.has_result()) raw.result = response.result();
+  }
+  return raw.stream->Finish();
 }
 
 }  // namespace tilewire::testing

@@ -157,6 +157,31 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
   ExpectUnharmed(server);
 }
 
+TEST_P(JoinErrors, StreamsThatShareAnUplinkHaveLongerForABlock) {
+  options_.rpc.idle_seconds = 1;
+  TestServer server(device(), options_);
+  const std::string a = Floats(kBytes / 4, 8);
+  RawStream first(server.Connect());
+  JoinedStream second(server.Connect()), third(server.Connect());
+  ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 3)));
+  ASSERT_TRUE(second.Join(first.opened.job()));
+  ASSERT_TRUE(third.Join(first.opened.job()));
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(1600));  // longer than one stream may, shorter than three
+  ASSERT_TRUE(first.SendAll(0, a));
+  for (RawStream* stream : {&first, static_cast<RawStream*>(&second), static_cast<RawStream*>(&third)})
+    stream->stream->WritesDone();
+  std::map<uint64_t, std::string> pieces;
+  std::mutex mutex;
+  std::thread others([&] {
+    EXPECT_TRUE(DrainPieces(second, &pieces, &mutex).ok());
+    EXPECT_TRUE(DrainPieces(third, &pieces, &mutex).ok());
+  });
+  EXPECT_TRUE(DrainPieces(first, &pieces, &mutex).ok());
+  others.join();
+  ExpectUnharmed(server);
+}
+
 TEST_P(JoinErrors, WhileDrainingRunningJobsMayStillBeJoined) {
   TestServer server(device(), options_);
   const std::string a = Floats(kBytes / 4, 5), b = Floats(kBytes / 4, 6);

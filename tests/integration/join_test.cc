@@ -9,22 +9,6 @@
 namespace tilewire::testing {
 namespace {
 
-/// Reads a stream of a striped job to its end, its output into `pieces` by offset.
-grpc::Status DrainPieces(RawStream& raw, std::map<uint64_t, std::string>* pieces, std::mutex* mutex) {
-  v1::ExecuteResponse response;
-  uint64_t next = 0;
-  while (raw.stream->Read(&response)) {
-    if (response.has_chunk()) {
-      EXPECT_GE(response.chunk().offset(), next);
-      next = response.chunk().offset() + response.chunk().data().size();
-      std::lock_guard lock(*mutex);
-      pieces->emplace(response.chunk().offset(), response.chunk().data());
-    }
-    if (response.has_result()) raw.result = response.result();
-  }
-  return raw.stream->Finish();
-}
-
 class Join : public OnBoth {
  protected:
   TestServer::Options options_;
@@ -165,6 +149,26 @@ TEST_P(Join, TheClientSpreadsACallOverAsManyConnectionsAsItIsGranted) {
       most_streams = std::max(most_streams, reply->timing.streams);
     }
   EXPECT_GT(most_streams, 1u);  // not always: the first may be through before others have joined
+  ExpectUnharmed(server);
+}
+
+TEST_P(Join, AnAddressThatCannotBeReachedFromHereIsNotTried) {
+  options_.rpc.advertise = {"unix:/nowhere"};  // as another machine sees a server's socket
+  TestServer server(device(), options_);
+  const std::string a = Floats(kBytes / 4, 1);
+  auto client = client::Client::Connect(server.address());
+  client::CallOptions options;
+  options.form = client::CallForm::kStream;
+  options.connections = 4;
+  options.message_bytes = 4096;
+  const client::Sink ignore = [](uint64_t, std::span<const uint8_t>) { return Status(); };
+  uint32_t most_streams = 0;
+  for (int i = 0; i < 20 && most_streams < 2; ++i) {
+    const auto reply = client.Transpose(Source(a), {}, ignore, options);
+    ASSERT_TRUE(reply) << reply.error().ToString();
+    most_streams = std::max(most_streams, reply->timing.streams);
+  }
+  EXPECT_GT(most_streams, 1u);
   ExpectUnharmed(server);
 }
 

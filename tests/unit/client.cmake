@@ -8,7 +8,7 @@ tilewire_library(client_fake SOURCES unit/client_fake_server.cc unit/client_deaf
                  DEPS tilewire_proto tilewire_wire tilewire_kernels)
 tilewire_test(client_call_test
               SOURCES unit/client_call_test.cc unit/client_failure_test.cc unit/client_retry_test.cc
-                      unit/client_schedule_test.cc unit/client_gaussian_test.cc
+                      unit/client_schedule_test.cc unit/client_stripe_test.cc unit/client_gaussian_test.cc
               DEPS tilewire_client tilewire_client_fake LABELS unit)
 find_package(nlohmann_json REQUIRED)
 # The example of client/cpp/README.md.

@@ -1,0 +1,31 @@
+// What the streams of one call share: every byte of output once, in any order.
+#include <gtest/gtest.h>
+
+#include "client/cpp/stripe.h"
+
+namespace tilewire::client {
+namespace {
+
+TEST(Stripe, TakesEveryOutputByteOnce) {
+  const Sink sink = [](uint64_t, std::span<const uint8_t>) { return Status(); };
+  const CallOptions options;
+  Stripe stripe(sink, options, 0, 100);
+  const std::vector<uint8_t> bytes(100);
+  const auto deliver = [&](uint64_t offset, size_t count) {
+    return std::string(stripe.Deliver(offset, {{bytes.data(), count}}).reason());
+  };
+  EXPECT_EQ(deliver(50, 10), "");
+  EXPECT_EQ(deliver(0, 20), "");
+  for (const auto& [offset, count] :
+       std::vector<std::pair<uint64_t, size_t>>{{50, 10}, {59, 1}, {40, 11}, {45, 20}, {19, 1}, {0, 100}})
+    EXPECT_EQ(deliver(offset, count), "BAD_REPLY") << offset << " + " << count;
+  EXPECT_EQ(deliver(20, 30), "");
+  EXPECT_EQ(deliver(60, 40), "");
+  EXPECT_EQ(stripe.received(), 100u);
+  EXPECT_EQ(deliver(99, 1), "BAD_REPLY");
+  EXPECT_EQ(deliver(100, 1), "BAD_REPLY");
+  EXPECT_EQ(deliver(~uint64_t{0}, 1), "BAD_REPLY");
+}
+
+}  // namespace
+}  // namespace tilewire::client
