@@ -82,11 +82,7 @@ Status Engine::MakeLanes() {
 }
 
 JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
-  JobContext context{.lanes = std::move(lanes),
-                     .block_bytes = options_.block_bytes,
-                     .host_memory = facts().host_memory,
-                     .overlap = options_.overlap,
-                     .device_id = facts().id};
+  JobContext context{.lanes = std::move(lanes), .overlap = options_.overlap, .device_id = facts().id};
   context.device_health = [this] { return device_->health(); };
   context.on_device_failure = [this] { DeviceFailed(); };
   context.count = [this](int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges) {

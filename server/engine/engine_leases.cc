@@ -71,7 +71,8 @@ Demand Engine::DemandOf(const Operation& operation, int streams) const {
 }
 
 Result<JobResources> Engine::Lease(const Operation& operation, int streams, Ticket ticket) {
-  JobResources resources{.streams = streams};
+  JobResources resources{
+      .streams = streams, .block_bytes = options_.block_bytes, .in_place = facts().host_memory};
   resources.ticket = std::move(ticket);
   std::vector<int64_t> sizes;
   for (const ArraySpec& operand : operation.operands()) sizes.push_back(operand.bytes());

@@ -12,7 +12,7 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       operation_(std::move(operation)),
       context_(context),
       resources_(std::move(resources)),
-      ordered_(context->overlap && !context->host_memory && context->lanes.size() == 1),
+      ordered_(context->overlap && !resources_.in_place && context->lanes.size() == 1),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
   claimed_.assign(operation_->operands().size(), std::vector<bool>(blocks));
@@ -54,7 +54,7 @@ Status Job::ClaimBlock(uint32_t operand, int64_t index) {
 std::optional<Job::Block> Job::TakeBlock(uint32_t operand, int64_t index) {
   std::lock_guard lock(mutex_);
   if (!status_.ok()) return std::nullopt;
-  if (context_->host_memory) return Block{resources_.buffers.operands[operand] + index * block_bytes(), -1};
+  if (resources_.in_place) return Block{resources_.buffers.operands[operand] + index * block_bytes(), -1};
   if (free_blocks_.empty()) return std::nullopt;
   const int staging = free_blocks_.back();
   free_blocks_.pop_back();

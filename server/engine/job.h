@@ -53,14 +53,16 @@ struct JobResources {
   std::vector<Memory> arrays;
   Buffers buffers;
   std::vector<Memory> input_blocks, output_blocks;
-  int streams = 1;  ///< that may carry the job without waiting for each other's blocks
+  int streams = 1;          ///< that may carry the job without waiting for each other's blocks
+  int64_t block_bytes = 0;  ///< the unit of transfer of this job
+  /// Operands and result lie where the host can read and write them: payloads go straight to their place, and
+  /// results are sent from it.
+  bool in_place = false;
 };
 
 /// What all jobs of an engine share. Outlives every job.
 struct JobContext {
   std::vector<Lane*> lanes;  ///< the job uses these in turn
-  int64_t block_bytes = 0;
-  bool host_memory = false;
   bool overlap = true;
   bool small = false;  ///< jobs are short: their callers may lend a hand (Job::Help)
   std::string device_id;
@@ -87,7 +89,7 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string& id() const { return id_; }
   const std::string& identity() const { return identity_; }
   const Operation& operation() const { return *operation_; }
-  int64_t block_bytes() const { return context_->block_bytes; }
+  int64_t block_bytes() const { return resources_.block_bytes; }
 
   // --- input; used by Intake -------------------------------------------------------------------
   /// Where a block's bytes go: a staging block, or the operand itself where device memory is host memory.
@@ -162,7 +164,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   int64_t operand_bytes() const { return operation_->operands()[0].bytes(); }
   int64_t BlockLength(int64_t total, int64_t index) const {
-    return std::min(context_->block_bytes, total - index * context_->block_bytes);
+    return std::min(block_bytes(), total - index * block_bytes());
   }
   void CountMissing();
   int NextLane() { return static_cast<int>(next_lane_++ % (context_->overlap ? context_->lanes.size() : 1)); }

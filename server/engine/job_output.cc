@@ -29,7 +29,7 @@ void Job::NextOutput(int stream, bool take, OnOutput on_output) {
 
 void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
-  if (!context_->host_memory) {
+  if (!resources_.in_place) {
     const int64_t total = operation_->result().bytes();
     while (!free_outputs_.empty() && next_copy_ * block_bytes() < total &&
            next_copy_ * block_bytes() + BlockLength(total, next_copy_) <= ready_bytes_) {
@@ -87,7 +87,7 @@ void Job::DeliverLocked(Deferred* later) {
 std::optional<OutputPiece> Job::NextPieceLocked() {
   if (next_offset_ >= ready_bytes_) return std::nullopt;
   OutputPiece piece{.offset = next_offset_};
-  if (context_->host_memory) {
+  if (resources_.in_place) {
     // Straight from the result, cut at block ends so that sending starts before everything is ready.
     const int64_t block_end = (next_offset_ / block_bytes() + 1) * block_bytes();
     piece.bytes = std::min(ready_bytes_, block_end) - next_offset_;
