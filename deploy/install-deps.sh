@@ -7,7 +7,7 @@ usage() {
   cat <<'TEXT'
 Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--list]
   (no option)  what a build of the programs and of the bundle needs
-  --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy)
+  --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy, HAProxy)
   --python     also Python with numpy (the quickstart's check)
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
@@ -20,7 +20,8 @@ readonly BUILD_PACKAGES=(
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
-readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev "${PYTHON_PACKAGES[@]}")
+# The HAProxy that its package may start listens nowhere until somebody configures it.
+readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev haproxy "${PYTHON_PACKAGES[@]}")
 # A bundle carries every library but glibc and the NVIDIA driver.
 readonly RUNTIME_PACKAGES=(ca-certificates)
 

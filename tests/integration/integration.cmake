@@ -6,5 +6,7 @@ file(GLOB integration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.c
 tilewire_test(tilewire_integration_tests SOURCES ${integration_tests}
               DEPS tilewire_rpc tilewire_ops tilewire_client LABELS integration TIMEOUT 300)
 # Tests of the program itself start it as operators do.
-add_dependencies(tilewire_integration_tests tilewired)
-target_compile_definitions(tilewire_integration_tests PRIVATE TILEWIRE_TILEWIRED="$<TARGET_FILE:tilewired>")
+add_dependencies(tilewire_integration_tests tilewired tilewire)
+target_compile_definitions(tilewire_integration_tests PRIVATE TILEWIRE_TILEWIRED="$<TARGET_FILE:tilewired>"
+                                                             TILEWIRE_TILEWIRE="$<TARGET_FILE:tilewire>"
+                                                             TILEWIRE_HAPROXY_CFG="${PROJECT_SOURCE_DIR}/deploy/haproxy.cfg")

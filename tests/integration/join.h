@@ -1,9 +1,12 @@
 // What the tests of striped jobs share.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/integration/helpers.h"
@@ -51,6 +54,45 @@ inline grpc::Status DrainPieces(RawStream& raw, std::map<uint64_t, std::string>*
     if (response.has_result()) raw.result = response.result();
   }
   return raw.stream->Finish();
+}
+
+/// Sends the share of a stream: its first argument, number its second.
+using Share = std::function<void(RawStream&, size_t)>;
+
+/// Runs a striped job with `count` streams, each on a connection and a thread of its own that reads all the
+/// while; returns its output, which must come whole and each byte once.
+inline std::string RunStreams(TestServer& server, const v1::Open& open, size_t count, const Share& share) {
+  RawStream first(server.Connect());
+  EXPECT_TRUE(first.Open(Striped(open, static_cast<uint32_t>(count))));
+  EXPECT_GE(first.opened.max_streams(), count);
+  std::vector<std::unique_ptr<JoinedStream>> joined;
+  for (size_t i = 1; i < count; ++i) {
+    joined.push_back(std::make_unique<JoinedStream>(server.Connect()));
+    EXPECT_TRUE(joined.back()->Join(first.opened.job()));
+    EXPECT_EQ(joined.back()->number, i);
+  }
+  std::map<uint64_t, std::string> pieces;
+  std::mutex mutex;
+  const auto carry = [&](RawStream& raw, size_t number) {
+    std::thread reader([&] {
+      const auto status = DrainPieces(raw, &pieces, &mutex);
+      EXPECT_TRUE(status.ok()) << number << ": " << status.error_message();
+    });
+    share(raw, number);
+    raw.stream->WritesDone();
+    reader.join();
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { carry(*joined[i - 1], i); });
+  carry(first, 0);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(first.result.timing().streams(), count);
+  std::string output = first.result.results_size() > 0 ? first.result.results(0).data() : "";
+  for (const auto& [offset, bytes] : pieces) {
+    EXPECT_EQ(offset, output.size());
+    output += bytes;
+  }
+  return output;
 }
 
 }  // namespace tilewire::testing

@@ -1,6 +1,5 @@
 // Jobs that several streams carry: the same bits, and no stream waits for another.
 #include <algorithm>
-#include <map>
 #include <random>
 
 #include "client/cpp/client.h"
@@ -27,40 +26,11 @@ void SendShare(RawStream& raw, const std::vector<std::string>& operands, size_t 
     raw.SendAll(operand, operands[operand], step, block * kBlock, (block + 1) * kBlock);
 }
 
-/// Runs a striped job with `count` streams, each on a connection and a thread of its own.
 std::string RunStriped(TestServer& server, const v1::Open& open, const std::vector<std::string>& operands,
                        size_t count, size_t step, uint64_t seed) {
-  std::map<uint64_t, std::string> pieces;
-  std::mutex mutex;
-  RawStream first(server.Connect());
-  EXPECT_TRUE(first.Open(Striped(open, static_cast<uint32_t>(count))));
-  EXPECT_GE(first.opened.max_streams(), count);
-  std::vector<std::unique_ptr<JoinedStream>> joined;
-  for (size_t i = 1; i < count; ++i) {
-    joined.push_back(std::make_unique<JoinedStream>(server.Connect()));
-    EXPECT_TRUE(joined.back()->Join(first.opened.job()));
-    EXPECT_EQ(joined.back()->number, i);
-  }
-  std::vector<std::thread> threads;
-  const auto carry = [&](RawStream& raw, size_t number) {
-    std::thread reader([&] {
-      const auto status = DrainPieces(raw, &pieces, &mutex);
-      EXPECT_TRUE(status.ok()) << number << ": " << status.error_message();
-    });
+  return RunStreams(server, open, count, [&](RawStream& raw, size_t number) {
     SendShare(raw, operands, number, count, step, seed + number);
-    raw.stream->WritesDone();
-    reader.join();
-  };
-  for (size_t i = 1; i < count; ++i) threads.emplace_back([&, i] { carry(*joined[i - 1], i); });
-  carry(first, 0);
-  for (auto& thread : threads) thread.join();
-  EXPECT_EQ(first.result.timing().streams(), count);
-  std::string output = first.result.results_size() > 0 ? first.result.results(0).data() : "";
-  for (const auto& [offset, bytes] : pieces) {
-    EXPECT_EQ(offset, output.size());
-    output += bytes;
-  }
-  return output;
+  });
 }
 
 TEST_P(Join, SameBitsForEveryNumberOfStreams) {

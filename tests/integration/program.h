@@ -1,4 +1,4 @@
-// The server program as operators start it: a process with its output in files.
+// Programs as operators start them: processes with their output in files.
 #pragma once
 
 #include <fcntl.h>
@@ -21,13 +21,15 @@
 
 namespace tilewire::testing {
 
-/// A running tilewired; killed at the end of the test if it still runs.
+/// A running tilewired, or another program; killed at the end of the test if it still runs.
 class Program {
  public:
-  explicit Program(std::vector<std::string> arguments) {
+  explicit Program(std::vector<std::string> arguments) : Program(TILEWIRE_TILEWIRED, std::move(arguments)) {}
+  /// Where `inherited` is a file descriptor, the program finds it as number kInherited.
+  Program(const std::string& path, std::vector<std::string> arguments, int inherited = -1) {
     static std::atomic<int> number{0};
     base_ = ::testing::TempDir() + "tilewired-" + std::to_string(getpid()) + "-" + std::to_string(++number);
-    arguments.insert(arguments.begin(), TILEWIRE_TILEWIRED);
+    arguments.insert(arguments.begin(), path);
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -36,6 +38,7 @@ class Program {
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
     posix_spawn_file_actions_addopen(&files, 1, (base_ + ".out").c_str(), flags, 0600);
     posix_spawn_file_actions_addopen(&files, 2, (base_ + ".err").c_str(), flags, 0600);
+    if (inherited >= 0) posix_spawn_file_actions_adddup2(&files, inherited, kInherited);
     EXPECT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environ), 0);
     posix_spawn_file_actions_destroy(&files);
   }
@@ -49,6 +52,8 @@ class Program {
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
+
+  static constexpr int kInherited = 30;
 
   std::string out() const { return Text(".out"); }
   std::string err() const { return Text(".err"); }
@@ -70,6 +75,15 @@ class Program {
     EXPECT_EQ(addresses.size(), count) << out() << err();
     addresses.resize(count);
     return addresses;
+  }
+
+  /// Where a tilewired that is ready serves its metrics, as its log says.
+  std::string MetricsAddress() const {
+    const std::string log = err(), key = "serving metrics address=";
+    const size_t at = log.find(key);
+    EXPECT_NE(at, std::string::npos) << log;
+    if (at == std::string::npos) return "";
+    return log.substr(at + key.size(), log.find_first_of(" \n", at + key.size()) - at - key.size());
   }
 
   void Signal(int signal) { kill(pid_, signal); }
@@ -126,6 +140,15 @@ inline std::string HttpGet(const std::string& address, const std::string& path) 
   close(fd);
   freeaddrinfo(found);
   return answer;
+}
+
+/// The sum of the samples of a Prometheus page whose lines begin so.
+inline double SumOfMetric(const std::string& address, const std::string& begin) {
+  std::istringstream lines(HttpGet(address, "/metrics"));
+  double sum = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(begin)) sum += std::stod(line.substr(line.rfind(' ')));
+  return sum;
 }
 
 }  // namespace tilewire::testing

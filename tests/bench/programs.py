@@ -1,0 +1,166 @@
+"""What the measuring scripts of this folder share: finding and running Tilewire's programs, arrays in files, tables.
+
+Only the standard library: the scripts run wherever the bundle runs.
+"""
+import json
+import math
+import os
+import random
+import re
+import statistics
+import struct
+import subprocess
+import tempfile
+
+
+class Failure(Exception):
+    """Something that could not be measured, and why."""
+
+
+PLACES = (".", "bin", "server", "client", "tests", "kernels")  # a bundle, or a build folder
+
+
+def find_program(folder, name):
+    """The path of a program in a bundle or build folder; Failure names where it was looked for."""
+    for place in PLACES:
+        path = os.path.join(folder, place, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    raise Failure(f"no program {name} in {folder} (nor in its {', '.join(PLACES[1:])})")
+
+
+def reason(*texts):
+    """What a failed program ended with: the last line that speaks of an error, else the last one that says something."""
+    for text in texts:
+        lines = [line.strip() for line in (text or "").splitlines() if line.strip() and "--help" not in line]
+        if lines:
+            return next((line for line in reversed(lines) if "error" in line.lower()), lines[-1])
+    return "it said nothing"
+
+
+def run(command, timeout, environment=None):
+    """The stdout of a program; Failure says how it ended, with what it had printed as `partial`."""
+    name = os.path.basename(command[0])
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment,
+                              stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise Failure(f"{name}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"{name}: not done after {timeout:g} s") from error
+    if done.returncode != 0:
+        failure = Failure(f"{name} ended with code {done.returncode}: {reason(done.stderr, done.stdout)}")
+        failure.partial = done.stdout
+        raise failure
+    return done.stdout
+
+
+class Server:
+    """A tilewired on a loopback port of its own; a context manager that ends it by its process."""
+
+    def __init__(self, program, flags):
+        self.log = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen([program, "--listen", "localhost:0", "--log-level", "error", *flags],
+                                        stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, text=True)
+        self.ready = self.process.stdout.readline().strip()
+        found = re.match(r"tilewired ready (\S+) device=(.*)$", self.ready)
+        if not found:
+            code = self.process.wait(60)
+            self.log.seek(0)
+            message = f"tilewired ended with code {code}: {reason(self.log.read())}"
+            self.close()
+            raise Failure(message)
+        self.address, self.device = found.groups()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def call(tilewire, address, words, timeout):
+    """One call by the command line client: its JSON. client_wall_us leaves out starting the program."""
+    return json.loads(run([tilewire, "--server", address, "--json", *map(str, words)], timeout))
+
+
+def scratch_folder():
+    """A temporary folder in memory where there is room for one, so that files cost no disk."""
+    memory = "/dev/shm"
+    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None, prefix="tilewire-")
+
+
+def write_npy(path, rows, columns, seed):
+    """An f32 array of rows × columns: random finite values in [0, 1), a mebibyte of them over and over."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
+    header = header.ljust((10 + len(header) + 64) // 64 * 64 - 11) + "\n"
+    chooser = random.Random(seed)
+    piece = b"".join(struct.pack("<f", chooser.random()) for _ in range(1 << 18))
+    left = rows * columns * 4
+    try:
+        with open(path, "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+            while left > 0:
+                left -= file.write(piece[:left])
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+
+
+def matrix_shape(mebibytes):
+    """Rows and columns of an f32 matrix of so many MiB, as square as powers of two go."""
+    elements = mebibytes << 18
+    columns = 1 << int(math.log2(elements) / 2)
+    return elements // columns, columns
+
+
+def spread(values):
+    """Median and extremes, with the values that they come from."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "rounds": list(values)}
+
+
+def figures(value):
+    """Three figures, as people read them: 3.61, 36.1, 361, 3610."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:.{max(0, 2 - int(math.floor(math.log10(abs(value)))))}f}"
+
+
+def table(head, rows, markdown=False):
+    """Cells of text as lines: a Markdown table, or columns padded to their width (the first one to the left)."""
+    if markdown:
+        lines = [head, ["---"] * len(head), *rows]
+        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                               for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in [head, *rows])
+
+
+def write_text(path, text):
+    """To a file, or to stdout for "-"."""
+    if path == "-":
+        print(text)
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+
+
+def numbers(text):
+    """A list of whole numbers of at least 1, separated by commas: an argparse type."""
+    values = [int(word) for word in text.split(",")]
+    if min(values) < 1:
+        raise ValueError(text)
+    return values

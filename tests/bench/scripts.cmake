@@ -1,0 +1,8 @@
+# The scripts that measure, at sizes that measure nothing.
+if(NOT TILEWIRE_RPC)
+  return()
+endif()
+find_program(TILEWIRE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+add_test(NAME integration.bench_scripts
+         COMMAND ${TILEWIRE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/scripts_test.py $<TARGET_FILE_DIR:tilewire_bench>)
+set_tests_properties(integration.bench_scripts PROPERTIES LABELS integration TIMEOUT 600)

@@ -1,0 +1,191 @@
+"""compare.py and sweep.py at sizes that measure nothing: shape of tables, files that other programs can read, and what is
+said when a side is missing. Usage: scripts_test.py FOLDER"""
+import csv
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = sys.argv.pop(1)
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+PEERS = """
+import sys
+assert sys.argv[1:] == ["rpc"], sys.argv
+print("flight+cupy rmse grpc://12 batch 512 KiB 0.25 GB/s result 1.0")
+print("flight+cupy rmse grpc://12 batch 2048 KiB 0.50 GB/s result 1.0")
+print("flight+cupy rmse grpc+unix batch 2048 KiB 1.00 GB/s result 1.0")
+print("grpcio+cupy unary rmse 8 KiB 0.01 GB/s 1250 us")
+print("grpcio+cupy unary rmse 1048576 KiB 0.75 GB/s 1400000 us")
+"""
+CEILINGS = """#!/bin/sh
+cat <<'TEXT'
+dev Some Device sm90
+chunk        4 KiB  H2D 1.0  D2H 1.0  both(each) 1.0 GB/s
+chunk     4096 KiB  H2D 50.0  D2H 51.0  both(each) 40.0 GB/s
+launch+sync 7.5 us
+rmse op 4 KiB x2: copy path 20.0 us, zero-copy path 10.0 us
+TEXT
+"""
+
+
+def run(script, *words):
+    return subprocess.run([sys.executable, "-B", os.path.join(HERE, script), *map(str, words)], capture_output=True,
+                          text=True, check=False, timeout=250)
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, name, text=None):
+        path = os.path.join(self.folder.name, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+        return path
+
+    def read(self, name):
+        with open(self.file(name), encoding="utf-8") as file:
+            return file.read()
+
+
+class Compare(Scripts):
+    SMALL = ("--device", "cpu", "--mib", 2, "--connections", "1,2", "--calls", 20, "--rounds", 2)
+
+    def compare(self, *words):
+        done = run("compare.py", FOLDER, *self.SMALL, "--json", self.file("report.json"), *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, json.loads(self.read("report.json"))
+
+    def test_all_sides(self):
+        text, report = self.compare("--peers", self.file("peers.py", PEERS), "--ceilings",
+                                    self.file("ceilings", CEILINGS), "--markdown", self.file("table.md"))
+        self.assertEqual((report["version"], report["rounds"], report["mib"], report["device"]), (1, 2, 2, "cpu"))
+        rows = {row["name"]: row for row in report["rows"]}
+        forms = ["1 connection", "2 connections"]
+        self.assertEqual(list(rows), [f"rmse, 2 x 2 MiB, {form}" for form in forms] + ["rmse, 4 KiB unary"] +
+                         [f"{name}, 2 MiB, {form}" for name in ("transpose", "gaussian-pdf") for form in forms])
+        for row in rows.values():
+            ours = row["tilewire"]
+            self.assertEqual(len(ours["rounds"]), 2)
+            self.assertTrue(0 < ours["min"] <= ours["median"] <= ours["max"], row)
+            for cell in row["beside"]:
+                self.assertNotIn("missing", cell)
+                better = ours["median"] / cell["median"] if row["better"] == "more" else cell["median"] / ours["median"]
+                self.assertAlmostEqual(cell["ratio" if cell["kind"] == "peer" else "share"], better)
+        beside = {name: {cell["name"]: cell["median"] for cell in row["beside"]} for name, row in rows.items()}
+        self.assertEqual(list(beside["rmse, 2 x 2 MiB, 2 connections"]), [
+            "raw gRPC sink", "flight+cupy (TCP)", "flight+cupy (unix)", "grpcio+cupy", "PCIe in"])
+        self.assertEqual(beside["rmse, 2 x 2 MiB, 1 connection"]["flight+cupy (TCP)"], 0.5)
+        self.assertEqual(beside["rmse, 4 KiB unary"]["grpcio+cupy"], 1250)
+        self.assertEqual(beside["rmse, 4 KiB unary"]["device, 4 KiB"], 20)
+        self.assertNotIn("flight+cupy (TCP)", beside["rmse, 4 KiB unary"])
+        self.assertEqual(beside["transpose, 2 MiB, 1 connection"], {"PCIe, both ways": 40})
+        for wanted in [*rows, "0.500 (x", "under 5 rounds"]:
+            self.assertIn(wanted, text)
+        self.assertNotIn("missing", text)
+        lines = [line for line in self.read("table.md").splitlines() if line.startswith("|")]
+        self.assertEqual(len(lines), 2 + len(rows))
+        self.assertEqual({line.count("|") for line in lines}, {lines[0].count("|")})
+
+    def missing(self, report, name):
+        return [cell["missing"] for row in report["rows"] for cell in row["beside"] if cell["name"] == name]
+
+    def test_sides_that_cannot_run_are_named_and_the_rest_goes_on(self):
+        text, report = self.compare("--peers", self.file("peers.py", "import no_module_of_this_name"), "--ceilings",
+                                    self.file("ceilings", "#!/bin/sh\necho no CUDA-capable device is detected\nexit 1\n"))
+        for reason in self.missing(report, "peers.py") + ["peers.py ended with code 1: ModuleNotFoundError: "
+                                                          "No module named 'no_module_of_this_name'"]:
+            self.assertIn("No module named 'no_module_of_this_name'", reason)
+            self.assertIn(reason, text)
+        self.assertEqual(len(self.missing(report, "peers.py")), 3, "one for each RMSE row")
+        self.assertEqual(set(self.missing(report, "PCIe in")),
+                         {"ceilings ended with code 1: no CUDA-capable device is detected"})
+        self.assertIn("missing [1]", text)
+        self.assertTrue(all("tilewire" in row for row in report["rows"]))
+
+    def test_what_a_peer_script_says_before_it_ends_counts(self):
+        _, report = self.compare("--peers", self.file("peers.py", PEERS + "raise SystemExit('no GPU left')"), "--ceilings",
+                                 self.file("broken.cu", "this is no CUDA"))
+        row = report["rows"][0]
+        cells = {cell["name"]: cell for cell in row["beside"]}
+        self.assertEqual(cells["flight+cupy (TCP)"]["median"], 0.5)
+        self.assertEqual(cells["peers.py"]["missing"], "peers.py ended with code 1: no GPU left")
+        self.assertIn("nvcc", cells["PCIe in"]["missing"])  # not there, or not content
+
+    def test_no_server_no_rows(self):
+        done = run("compare.py", FOLDER, *self.SMALL[2:], "--device", "cuda:63", "--json", "-")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for row in json.loads(done.stdout)["rows"]:
+            self.assertIn("ended with code", row["missing"])
+        self.assertIn("round 2 of 2", done.stderr)
+
+    def test_bad_usage(self):
+        for words, named in ((["/nowhere"], "/nowhere"), ([FOLDER, "--rounds", 0], "--rounds"), ([], "folder"),
+                             ([FOLDER, "--connections", "1,x"], "1,x"), ([FOLDER, "--connections", "0"], "'0'")):
+            done = run("compare.py", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(named, done.stderr)
+
+
+class Sweep(Scripts):
+    SMALL = ("--device", "cpu", "--rounds", 2, "--connections", "1,2", "--mib", "1,2", "--lanes", "1,2")
+
+    def test_every_setting_is_measured_and_the_best_is_told(self):
+        done = run("sweep.py", FOLDER, *self.SMALL, "--blocks", "64KiB,256KiB", "--operation", "rmse,transpose", "--json",
+                   self.file("sweep.json"), "--csv", self.file("sweep.csv"), "--markdown", self.file("sweep.md"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(self.read("sweep.json"))
+        self.assertEqual((report["version"], report["rounds"], report["device"]), (1, 2, "cpu"))
+        self.assertEqual(len(report["cells"]), 2 * 2 * 2 * 8)
+        self.assertEqual(len(report["best"]), 8)
+        for cell in report["cells"]:
+            self.assertNotIn("error", cell)
+            self.assertTrue(0 < cell["gb_per_s_min"] <= cell["gb_per_s"] <= cell["gb_per_s_max"])
+            self.assertGreater(cell["wall_us"], 0)
+        for entry in report["best"]:
+            rates = {(c["block_bytes"], c["lanes"], c["overlap"]): c["gb_per_s"] for c in report["cells"]
+                     if all(c[key] == entry[key] for key in ("operation", "mib", "connections"))}
+            self.assertEqual(len(rates), 8)
+            self.assertEqual(entry["gb_per_s"], max(rates.values()))
+            on, off = (rates[entry["block_bytes"], entry["lanes"], word] for word in ("on", "off"))
+            self.assertAlmostEqual(entry["overlap_gain"], on / off)
+        rows = list(csv.DictReader(io.StringIO(self.read("sweep.csv"))))
+        self.assertEqual([float(row["gb_per_s"]) for row in rows], [cell["gb_per_s"] for cell in report["cells"]])
+        lines = [line for line in done.stdout.splitlines() if " conn." in line]
+        self.assertEqual(len(lines), 8)
+        for line in lines:
+            self.assertGreaterEqual(line.count("*"), 1)
+        self.assertEqual(self.read("sweep.md").count("\n|"), 10)
+
+    def test_refused_settings_are_named_and_the_rest_goes_on(self):
+        done = run("sweep.py", FOLDER, "--device", "cpu", "--rounds", 1, "--connections", 1, "--mib", 1, "--lanes", 1,
+                   "--blocks", "5000,64KiB", "--overlap", "on", "--json", self.file("sweep.json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        refused, measured = json.loads(self.read("sweep.json"))["cells"]
+        self.assertIn("--block-bytes", refused["error"])
+        self.assertIn("ended with code 2", refused["error"])
+        self.assertIn(refused["error"], done.stdout)
+        self.assertGreater(measured["gb_per_s"], 0)
+        nothing = run("sweep.py", FOLDER, "--device", "cpu", "--rounds", 1, "--blocks", "5000", "--mib", 1)
+        self.assertEqual(nothing.returncode, 1)
+
+    def test_bad_usage(self):
+        for words, named in ((["/nowhere"], "/nowhere"), ([FOLDER, "--operation", "mean"], "rmse, transpose"),
+                             ([FOLDER, "--rounds", 0], "--rounds"), ([FOLDER, "--lanes", "0"], "'0'"),
+                             ([FOLDER, "--rounds", 1, "--mib", 1, "--connections", 1, "--lanes", 1, "--csv", "/nowhere/x"],
+                              "/nowhere/x")):
+            done = run("sweep.py", *words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(named, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
