@@ -76,7 +76,7 @@ TEST_P(Drain, RunningCallsFinishAndNewOnesGoElsewhere) {
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(running.output, HostRmse(a, b, DType::kF32, {1 << 18}));
   waiter.join();
-  EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(10)));
+  EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(60)));
   server.ExpectIdle();
 }
 
@@ -93,7 +93,7 @@ TEST_P(Drain, ShutdownCancelsWhatStillRuns) {
   ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
   const auto start = std::chrono::steady_clock::now();
   server.rpc().Shutdown(Clock::now() + std::chrono::milliseconds(100));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(25)) << "not by idle_seconds";
   waiter.join();
   for (RawStream* stream : {&running, &silent, &queued}) EXPECT_FALSE(stream->End().ok());
   server.ExpectIdle();

@@ -83,7 +83,7 @@ TEST_P(Budget, StagingThatNeverFitsIsALimit) {
 
 class Queue : public OnBoth {
  protected:
-  static TestServer::Options OneAtATime(int queue_length, double queue_seconds = 10) {
+  static TestServer::Options OneAtATime(int queue_length, double queue_seconds = 60) {
     TestServer::Options options;
     options.engine.max_in_flight = 1;
     options.engine.queue_length = queue_length;
@@ -150,13 +150,16 @@ TEST_P(Queue, DeadlinePassesAndNothingIsLaunched) {
   RawStream running(server.Connect());
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
   {
-    RawStream late(server.Connect(), 0.3);
+    // Connected before, so that the calls are sure to reach the server in their time.
+    const auto channel = server.Connect();
+    ASSERT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::minutes(1)));
+    RawStream late(channel, 1);
     EXPECT_FALSE(late.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
     EXPECT_EQ(late.End().error_code(), kLate);
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
     v1::RmseResponse response;
-    EXPECT_EQ(v1::Kernels::NewStub(server.Connect())
+    EXPECT_EQ(v1::Kernels::NewStub(channel)
                   ->Rmse(&context, RmseCall({4}, Floats(4, 1), Floats(4, 2)), &response)
                   .error_code(),
               kLate);
@@ -231,9 +234,9 @@ TEST_P(Queue, BurstBeyondTheReceiveQuotaIsSurvived) {
 }
 
 TEST_P(Queue, DeadlineOnASlowDeviceKeepsItsMemoryUntilTheDeviceIsDone) {
-  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(900)}), {});
+  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(1800)}), {});
   const std::string data = Floats(kBulk[0], 1);
-  RawStream raw(server.Connect(), 0.5);
+  RawStream raw(server.Connect(), 1);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, {512, 512})));
   raw.SendAll(0, data);
   EXPECT_EQ(raw.End().error_code(), kLate);

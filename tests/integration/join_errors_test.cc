@@ -134,7 +134,7 @@ TEST_P(JoinErrors, BytesThatNobodySentAreMissedWhenAllHaveEnded) {
 TEST_P(JoinErrors, TheEarliestDeadlineEndsTheJob) {
   TestServer server(device(), options_);
   RawStream first(server.Connect());
-  JoinedStream second(server.Connect(), 0.4);
+  JoinedStream second(server.Connect(), 2);
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ExpectError(first.Drain(), grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE");
@@ -143,7 +143,7 @@ TEST_P(JoinErrors, TheEarliestDeadlineEndsTheJob) {
 }
 
 TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
-  options_.rpc.idle_seconds = 0.4;
+  options_.rpc.idle_seconds = 0.7;  // and twice that for each of two streams
   TestServer server(device(), options_);
   const std::string a = Floats(kBytes / 4, 8);
   RawStream first(server.Connect());

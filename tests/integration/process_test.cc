@@ -33,7 +33,7 @@ TEST(Process, TwoListenersAndACleanEnd) {
   EXPECT_EQ(addresses[1], "unix:" + path);
   for (const auto& address : addresses) ExpectServes(address);
   program.Signal(SIGTERM);
-  EXPECT_EQ(program.Wait(10), 0) << program.err();
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
   const std::string out = program.out();
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 2) << out;
   unlink(path.c_str());
@@ -43,7 +43,7 @@ TEST(Process, InterruptEndsItToo) {
   Program program(Cpu());
   program.Ready();
   program.Signal(SIGINT);
-  EXPECT_EQ(program.Wait(10), 0) << program.err();
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
 }
 
 TEST(Process, BadUsageIsTwo) {
@@ -85,7 +85,7 @@ TEST(Process, NoGpuIsThree) {
 }
 
 TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
-  Program program(Cpu({"--drain-seconds", "20"}));
+  Program program(Cpu({"--drain-seconds", "120"}));
   const std::string address = program.Ready()[0];
   const std::string data = Floats(500'000, 1);
   std::atomic<int> opened{0}, good{0}, refused{0};
@@ -123,7 +123,7 @@ TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
   stop = true;
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(good, 6);
-  EXPECT_EQ(program.Wait(10), 0) << program.err();
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
 }
 
 TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
@@ -131,18 +131,18 @@ TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
   RawStream raw(ConnectTo(program.Ready()[0]));
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   program.Signal(SIGTERM);
-  EXPECT_EQ(program.Wait(10), 1) << program.err();
+  EXPECT_EQ(program.Wait(25), 1) << program.err();
   EXPECT_FALSE(raw.Drain().ok());
 }
 
 TEST(Process, SecondSignalEndsAtOnce) {
-  Program program(Cpu({"--drain-seconds", "60"}));
+  Program program(Cpu({"--drain-seconds", "300"}));
   RawStream raw(ConnectTo(program.Ready()[0]));
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(0.5), -1000) << "it waits for the call";
   program.Signal(SIGTERM);
-  EXPECT_EQ(program.Wait(5), 1) << program.err();
+  EXPECT_EQ(program.Wait(50), 1) << program.err();
 }
 
 TEST(Process, MetricsAreAtZeroAfterWork) {
@@ -173,7 +173,7 @@ TEST(Process, MetricsAreAtZeroAfterWork) {
                        [&](const auto& line) { return text.find(line) != std::string::npos; });
   })) << text;
   program.Signal(SIGTERM);
-  EXPECT_EQ(program.Wait(10), 0) << program.err();
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
 }
 
 }  // namespace

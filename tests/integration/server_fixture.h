@@ -72,7 +72,7 @@ class TestServer {
 
   /// Waits until nothing is leased and no job is known: what every test ends with.
   void ExpectIdle() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     EngineStats stats;
     while (std::chrono::steady_clock::now() < until) {
       stats = engine_->stats();

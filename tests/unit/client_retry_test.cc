@@ -48,7 +48,7 @@ TEST(ClientRetry, RetriesEndWithTheAttemptsAndBeforeTheDeadline) {
   ASSERT_FALSE(hopeless);
   EXPECT_EQ(hopeless.error().code(), Code::kResourceExhausted);
   EXPECT_EQ(hopeless.error().detail()->retry_after_ms, 60'000);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
 TEST(ClientRetry, AServerThatComesLaterIsFound) {
@@ -58,10 +58,10 @@ TEST(ClientRetry, AServerThatComesLaterIsFound) {
   Client client = Client::Connect("127.0.0.1:" + std::to_string(port));
   std::unique_ptr<FakeServer> server;
   std::thread later([&] {
-    std::this_thread::sleep_for(300ms);
+    std::this_thread::sleep_for(1s);
     server = std::make_unique<FakeServer>(FakeBehaviour{}, port);
   });
-  const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 20s, .max_attempts = 50});
+  const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 60s, .max_attempts = 100});
   later.join();
   ASSERT_TRUE(reply) << reply.error().ToString();
   EXPECT_GT(reply->reply.attempts, 1);

@@ -38,9 +38,14 @@ TEST(SlowDevice, DelaysEachKindAsTold) {
   TimePoint begin = Clock::now();
   Submit(*device, *lane, Submitted::kCopyIn, 3);
   EXPECT_GE(Clock::now() - begin, microseconds(60000));
-  begin = Clock::now();
-  Submit(*device, *lane, Submitted::kCopyOut, 3);
-  EXPECT_LT(Clock::now() - begin, microseconds(60000));
+  // Not delayed: a busy machine may take its time over some of them, not over all.
+  auto quickest = Clock::duration::max();
+  for (int i = 0; i < 100 && quickest >= microseconds(60000); ++i) {
+    begin = Clock::now();
+    Submit(*device, *lane, Submitted::kCopyOut, 3);
+    quickest = std::min(quickest, Clock::now() - begin);
+  }
+  EXPECT_LT(quickest, microseconds(60000));
 }
 
 TEST(SlowDevice, CopiesHappenLate) {

@@ -29,7 +29,9 @@ TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
   for (const bool staged : {true, false}) {
     setup.staged = staged;
     const auto engine = testing::MakeEngine(setup);
-    for (uint64_t round = 0; round < 25; ++round) {
+    // Who is first depends on the machine, so it goes on until enough jobs were hit.
+    const int before = failed;
+    for (uint64_t round = 0; round < 25 || (failed - before < 3 && round < 1000); ++round) {
       const Problem problem =
           round % 2 == 0 ? testing::FineRmseProblem(round) : testing::FineTransposeProblem(round);
       const auto job = *testing::Open(*engine, problem.make());
@@ -56,7 +58,7 @@ TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
     }
     EXPECT_TRUE(testing::BecomesIdle(*engine));
   }
-  EXPECT_GT(failed, 5);
+  EXPECT_GE(failed, 6);
 }
 
 TEST(JobFailure, TellsEveryWaiterExactlyOnce) {
@@ -92,7 +94,7 @@ TEST(JobFailure, LaunchesNothingMore) {
   for (const int lanes : {2, 3}) {
     testing::Setup setup;
     setup.options.lanes = lanes;
-    setup.slow = SlowOptions{.copy_in = milliseconds(20)};
+    setup.slow = SlowOptions{.copy_in = milliseconds(400)};  // longer than this thread may be kept waiting
     setup.faults = std::make_shared<Faults>();
     const auto engine = testing::MakeEngine(setup);
     const Problem problem = testing::FineTransposeProblem(1);
@@ -130,7 +132,9 @@ TEST(JobFailure, MemoryIsFreedOnlyWhenTheDeviceIsDone) {
     setup.slow =
         SlowOptions{.copy_in = microseconds(100), .launch = microseconds(700), .jitter = microseconds(200)};
     const auto engine = testing::MakeEngine(setup);
-    for (uint64_t round = 0; round < 4; ++round) {
+    // A thread that is kept waiting finds the device done: such rounds test nothing and do not count.
+    const int before = still_in_flight;
+    for (uint64_t round = 0; round < 4 || (still_in_flight == before && round < 200); ++round) {
       const Problem doomed = testing::FineTransposeProblem(100 + round);
       const Problem next = testing::FineTransposeProblem(200 + round);
       {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <vector>
@@ -100,9 +101,10 @@ TEST(SpanLog, AMillionDisjointSpansStayExactAndCheap) {
   for (int64_t i = 0; i < kSpans; ++i) log.Add(Make(Stage::kReceive, 10 * i, 10 * i + 4));
   EXPECT_DOUBLE_EQ(Fill(log, 10 * kSpans).of(Stage::kReceive), 4.0 * kSpans);
   // Bounded: filling copies what is kept, so it stays quick however many spans there were.
-  const TimePoint begin = Clock::now();
+  // In processor time, which other programs do not lengthen.
+  const std::clock_t begin = std::clock();
   for (int i = 0; i < 100; ++i) Fill(log, 10 * kSpans);
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
 }
 
 TEST(SpanLog, ManySpansSlightlyOutOfOrderStayExact) {

@@ -50,9 +50,9 @@ inline Result<std::shared_ptr<Job>> Open(Engine& engine, std::unique_ptr<Operati
   return opened->get_future().get();
 }
 
-/// True once nothing is leased any more; jobs end on the device's threads, so it waits up to 20 s.
+/// True once nothing is leased any more; jobs end on the device's threads, so it waits up to a minute.
 inline bool BecomesIdle(const Engine& engine) {
-  for (const TimePoint end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
+  for (const TimePoint end = Clock::now() + std::chrono::seconds(60); Clock::now() < end;) {
     const EngineStats stats = engine.stats();
     if (stats.device_bytes_in_use == 0 && stats.pinned_bytes_in_use == 0 && stats.jobs_in_flight == 0)
       return true;
@@ -61,10 +61,10 @@ inline bool BecomesIdle(const Engine& engine) {
   return false;
 }
 
-/// Waits up to 20 s.
+/// Waits up to a minute.
 template <typename Condition>
 bool Becomes(const Condition& condition) {
-  for (const TimePoint end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
+  for (const TimePoint end = Clock::now() + std::chrono::seconds(60); Clock::now() < end;) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }

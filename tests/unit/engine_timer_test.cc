@@ -82,11 +82,11 @@ TEST(Timer, CancelledFunctionsDoNotRunAndAreDropped) {
   auto owned = std::make_shared<int>(1);
   std::weak_ptr<int> weak = owned;
   const Timer::Id id =
-      timer.At(Clock::now() + milliseconds(5), [&ran, kept = std::move(owned)] { ran += 1 + *kept; });
+      timer.At(Clock::now() + milliseconds(300), [&ran, kept = std::move(owned)] { ran += 1 + *kept; });
   timer.Cancel(id);
   EXPECT_TRUE(weak.expired());
   std::promise<void> later;
-  timer.At(Clock::now() + milliseconds(15), [&] { later.set_value(); });
+  timer.At(Clock::now() + milliseconds(310), [&] { later.set_value(); });
   later.get_future().wait();
   EXPECT_EQ(ran, 0);
   timer.Cancel(id);  // again, 0, and one that has run: nothing happens

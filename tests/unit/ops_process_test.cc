@@ -75,10 +75,12 @@ TEST(OpenFiles, Judgement) {
 
 TEST(Signals, StopSignalsAreWaitedForWhicheverThreadsRun) {
   for (int sent : {SIGTERM, SIGINT}) {
+    int prepared[2];
+    ASSERT_EQ(pipe(prepared), 0);
     const int got = InChild(
-        [] {
+        [&] {
           signal(SIGINT, SIG_IGN);  // as a shell leaves it for background jobs
-          if (!PrepareProcess().ok()) return 1;
+          if (!PrepareProcess().ok() || write(prepared[1], "x", 1) != 1) return 1;
           std::thread other([] {
             for (;;) pause();
           });
@@ -86,9 +88,12 @@ TEST(Signals, StopSignalsAreWaitedForWhicheverThreadsRun) {
           return WaitForSignal();
         },
         [&](pid_t child) {
-          std::this_thread::sleep_for(milliseconds(200));
+          close(prepared[1]);
+          char byte = 0;
+          EXPECT_EQ(read(prepared[0], &byte, 1), 1);
           EXPECT_EQ(kill(child, sent), 0);
         });
+    close(prepared[0]);
     EXPECT_EQ(got, sent);
   }
 }
