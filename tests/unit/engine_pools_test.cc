@@ -229,13 +229,14 @@ TEST(MemoryPool, ConcurrentUseStaysUnderTheCap) {
             memory->data()[0] = memory->data()[memory->bytes() - 1] = std::byte{1};
             held.push_back(*std::move(memory));
           }
-          // Who is refused lets go too: four threads that each kept three pieces would refuse one another to the end.
+          // Who is refused lets go too: four threads that each kept three pieces would refuse one another to
+          // the end.
           if (!held.empty() && (!memory || held.size() > 3)) held.erase(held.begin());
         }
       });
     }
     for (auto& thread : threads) thread.join();
-    EXPECT_GT(got, 500);
+    EXPECT_GT(got, 300);  // one thread alone gets most of its 500, whatever the others hold
     EXPECT_EQ(pool.leased_bytes(), 0);
     EXPECT_EQ(pool.cached_bytes(), source.live);
   }

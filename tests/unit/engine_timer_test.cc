@@ -24,7 +24,8 @@ void Flush(Timer& timer) {
 TEST(Timer, CallsInOrderOfTimeNotOfArming) {
   Timer timer;
   std::vector<int> order;
-  std::promise<void> last;
+  std::promise<void> gate, last;
+  timer.Post([&] { gate.get_future().wait(); });  // none may be called before all are armed
   const TimePoint now = Clock::now();
   timer.At(now + milliseconds(30), [&] {
     order.push_back(3);
@@ -32,6 +33,7 @@ TEST(Timer, CallsInOrderOfTimeNotOfArming) {
   });
   timer.At(now + milliseconds(10), [&] { order.push_back(1); });
   timer.At(now + milliseconds(20), [&] { order.push_back(2); });
+  gate.set_value();
   last.get_future().wait();
   EXPECT_EQ(order, (std::vector{1, 2, 3}));
   EXPECT_GE(Clock::now(), now + milliseconds(30));
