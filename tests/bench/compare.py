@@ -27,7 +27,8 @@ class Tilewire:
         self.options, self.folder = options, folder
         self.bench, self.client, self.server_program = (find_program(options.folder, name) for name in
                                                         ("tilewire_bench", "tilewire", "tilewired"))
-        self.found, self.raw, self.missing, self.device = {}, {}, {}, None
+        self.found, self.raw, self.device = {}, {}, None
+        self.failures = {}  # row -> why, for each round that failed
         rows, columns = matrix_shape(options.mib)
         write_npy(self.path("in.npy"), rows, columns, 1)
 
@@ -40,14 +41,11 @@ class Tilewire:
             self.raw.setdefault(row, []).append(raw)
 
     def measure(self, row, how):
-        """Calls `how` unless the row has failed before; a failure is the row's, not the run's."""
-        if row in self.missing:
-            return
+        """A failure is the row's in this round, not the run's."""
         try:
             how(row)
         except Failure as failure:
-            self.missing[row] = str(failure)
-            self.found.pop(row, None)
+            self.failures.setdefault(row, []).append(str(failure))
 
     def run_bench(self, *words):
         return run([self.bench, "--device", self.options.device, *map(str, words)], self.options.timeout)
@@ -85,9 +83,8 @@ class Tilewire:
         try:
             self.calls_of_files()
         except Failure as failure:  # no server, no rows
-            for row in self.rows():
-                if row not in self.found:
-                    self.missing.setdefault(row, str(failure))
+            for row in self.rows()[len(self.options.connections) + 1:]:
+                self.failures.setdefault(row, []).append(str(failure))
 
     def calls_of_files(self):
         """Transposes and densities, by the command line client."""
@@ -135,8 +132,7 @@ def make_row(name, tilewire, peers, ceilings):
     if tilewire.found.get(name):
         row["tilewire"] = spread(tilewire.found[name])
         ours = row["tilewire"]["median"]
-    else:
-        row["missing"] = tilewire.missing.get(name, "not measured")
+    row["failed"] = tilewire.failures.get(name, [])
     if name in tilewire.raw:
         raw = spread(tilewire.raw[name])["median"]
         row["beside"].append(beside_cell(ECHO if less else SINK, "ceiling", less, ours, raw, None))
@@ -154,13 +150,25 @@ def make_row(name, tilewire, peers, ceilings):
     return row
 
 
+def note(notes, text):
+    """The mark of a footnote, which is there once however many cells it explains."""
+    if text not in notes:
+        notes.append(text)
+    return f"[{notes.index(text) + 1}]"
+
+
+def own_text(row, notes):
+    marks = f", {len(row['failed'])} failed {note(notes, row['failed'][-1])}" if row["failed"] else ""
+    if "tilewire" not in row:
+        return "missing" + marks
+    return "{} ({}-{})".format(*(figures(row["tilewire"][key]) for key in ("median", "min", "max"))) + marks
+
+
 def cell_text(cell, notes):
     if cell is None:
         return "-"
     if "missing" in cell:
-        if cell["missing"] not in notes:
-            notes.append(cell["missing"])
-        return f"missing [{notes.index(cell['missing']) + 1}]"
+        return f"missing {note(notes, cell['missing'])}"
     text = figures(cell["median"])
     if "ratio" in cell:
         text += f" (x{figures(cell['ratio'])})"
@@ -174,15 +182,13 @@ def render(report, markdown):
     names = list(dict.fromkeys(cell["name"] for row in report["rows"] for cell in row["beside"]))
     notes, lines = [], []
     for row in report["rows"]:
-        ours = cell_text({"missing": row["missing"]}, notes) if "missing" in row else "{} ({}-{})".format(
-            *(figures(row["tilewire"][key]) for key in ("median", "min", "max")))
         cells = {cell["name"]: cell for cell in row["beside"]}
-        lines.append([row["name"], row["unit"], ours] + [cell_text(cells.get(name), notes) for name in names])
+        lines.append([row["name"], row["unit"], own_text(row, notes)] + [cell_text(cells.get(name), notes) for name in names])
     head = (f"{report['device'] or 'no device'}; medians of {report['rounds']} round{'s' * (report['rounds'] > 1)}, all sides "
             "in turns; (xN): Tilewire is N times as good; (N%): share of that limit")
     if report["rounds"] < 5:
         head += "; under 5 rounds: not for quoting"
-    end = [f"[{i + 1}] {note}" for i, note in enumerate(notes)]
+    end = [f"[{i + 1}] {text}" for i, text in enumerate(notes)]
     return "\n".join([head, "", table(["", "", "Tilewire"] + names, lines, markdown), *([""] if end else []),
                       ("\n\n" if markdown else "\n").join(end)]).rstrip()
 

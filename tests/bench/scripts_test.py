@@ -74,7 +74,7 @@ class Compare(Scripts):
                          [f"{name}, 2 MiB, {form}" for name in ("transpose", "gaussian-pdf") for form in forms])
         for row in rows.values():
             ours = row["tilewire"]
-            self.assertEqual(len(ours["rounds"]), 2)
+            self.assertEqual((len(ours["rounds"]), row["failed"]), (2, []))
             self.assertTrue(0 < ours["min"] <= ours["median"] <= ours["max"], row)
             for cell in row["beside"]:
                 self.assertNotIn("missing", cell)
@@ -124,7 +124,9 @@ class Compare(Scripts):
         done = run("compare.py", FOLDER, *self.SMALL[2:], "--device", "cuda:63", "--json", "-")
         self.assertEqual(done.returncode, 1, done.stderr)
         for row in json.loads(done.stdout)["rows"]:
-            self.assertIn("ended with code", row["missing"])
+            self.assertNotIn("tilewire", row)
+            self.assertEqual(len(row["failed"]), 2)
+            self.assertIn("ended with code", row["failed"][0])
         self.assertIn("round 2 of 2", done.stderr)
 
     def test_bad_usage(self):

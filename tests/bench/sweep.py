@@ -136,7 +136,8 @@ def render(report, markdown):
         line.append(f"x{figures(entry['overlap_gain'])}" if "overlap_gain" in entry else "-")
         lines.append(line)
     text = (f"{report['device'] or 'no device'}; GB/s of input as the client sees it, medians of {report['rounds']} "
-            f"round{'s' * (report['rounds'] > 1)}; columns: block x lanes, off: --no-overlap; last column: what overlap is worth at the best setting")
+            f"round{'s' * (report['rounds'] > 1)}; columns: block x lanes, off: --no-overlap; last column: what overlap is worth "
+            "at the best setting")
     end = [f"[{i + 1}] {note}" for i, note in enumerate(notes)]
     return "\n".join([text, "", table(head, lines, markdown), *([""] if end else []),
                       ("\n\n" if markdown else "\n").join(end)]).rstrip()
