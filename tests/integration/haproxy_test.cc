@@ -183,7 +183,7 @@ TEST_F(Haproxy, ADrainingServerIsLeftOutAndItsCallsEndWell) {
   // A draining server refuses at once and so has always the fewest calls: it is noticed, and then avoided.
   EXPECT_TRUE(Eventually([&] { return refused > 0; }));
   in_a_row = 0;
-  EXPECT_TRUE(Eventually([&] { return in_a_row >= 500; }));
+  EXPECT_TRUE(Eventually([&] { return in_a_row >= 100; }));
   EXPECT_TRUE(server(leaving).program().running());
   EXPECT_TRUE(running.SendAll(0, a_));
   const auto status = running.End();
