@@ -44,6 +44,8 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
   return {
       .lanes = config.lanes,
       .block_bytes = config.block_bytes,
+      .fit_blocks = config.fit_blocks,
+      .measure_copies = true,
       .overlap = config.overlap,
       .device_bytes = config.device_bytes,
       .pinned_bytes = config.pinned_bytes > 0 ? config.pinned_bytes : DefaultPinnedBytes(UsableMemoryBytes()),

@@ -14,7 +14,7 @@ ordered_json JsonInfo(const Globals& globals, const ServerInfo& info) {
   ordered_json json{{"server", globals.server}, {"instance", info.instance}, {"version", info.version}};
   json["numeric_versions"] = info.numeric_versions;
   json["devices"] = ordered_json::array();
-  for (const auto& device : info.devices)
+  for (const auto& device : info.devices) {
     json["devices"].push_back({{"id", device.id},
                                {"name", device.name},
                                {"memory_bytes", device.memory_bytes},
@@ -22,6 +22,11 @@ ordered_json JsonInfo(const Globals& globals, const ServerInfo& info) {
                                {"compute_capability", device.compute_capability},
                                {"driver_version", device.driver_version},
                                {"runtime_version", device.runtime_version}});
+    auto& told = json["devices"].back();
+    if (device.copy_in_bytes_per_second) told["copy_in_bytes_per_second"] = *device.copy_in_bytes_per_second;
+    if (device.copy_out_bytes_per_second)
+      told["copy_out_bytes_per_second"] = *device.copy_out_bytes_per_second;
+  }
   json["limits"] = {{"block_bytes", info.block_bytes},
                     {"max_message_bytes", info.max_message_bytes},
                     {"max_unary_bytes", info.max_unary_bytes},
@@ -52,6 +57,12 @@ std::string TextInfo(const Globals& globals, const ServerInfo& info) {
     if (!device.driver_version.empty())
       text += ", CUDA driver " + device.driver_version + ", runtime " + device.runtime_version;
     row("device", text);
+    if (device.copy_in_bytes_per_second && device.copy_out_bytes_per_second) {
+      char rates[64];
+      std::snprintf(rates, sizeof(rates), "%.1f GB/s in, %.1f GB/s out, a block at a time",
+                    *device.copy_in_bytes_per_second / 1e9, *device.copy_out_bytes_per_second / 1e9);
+      row("copies", rates);
+    }
   }
   std::string versions;
   for (const auto& version : info.numeric_versions) versions += (versions.empty() ? "" : " ") + version;

@@ -135,6 +135,8 @@ struct ServerInfo {
     std::string id, name, compute_capability, driver_version, runtime_version;
     uint64_t memory_bytes = 0;
     uint32_t processors = 0;
+    /// Of one block to and from the device, as the server measured them; none where nothing is copied.
+    std::optional<double> copy_in_bytes_per_second, copy_out_bytes_per_second;
   };
   std::string instance, version;
   std::vector<Device> devices;

@@ -86,7 +86,7 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
   ServerInfo out;
   out.instance = in.instance();
   out.version = in.version();
-  for (const auto& d : in.devices())
+  for (const auto& d : in.devices()) {
     out.devices.push_back({.id = d.id(),
                            .name = d.name(),
                            .compute_capability = d.compute_capability(),
@@ -94,6 +94,10 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
                            .runtime_version = d.runtime_version(),
                            .memory_bytes = d.memory_bytes(),
                            .processors = d.processors()});
+    auto& device = out.devices.back();
+    if (d.has_copy_in_bytes_per_second()) device.copy_in_bytes_per_second = d.copy_in_bytes_per_second();
+    if (d.has_copy_out_bytes_per_second()) device.copy_out_bytes_per_second = d.copy_out_bytes_per_second();
+  }
   out.numeric_versions.assign(in.numeric_versions().begin(), in.numeric_versions().end());
   const v1::Limits& limits = in.limits();
   out.block_bytes = limits.block_bytes();

@@ -84,6 +84,11 @@ void Run(WorkerPool& pool, const RmseFinish& work) {
   });
 }
 
+void Run(WorkerPool& pool, const RmseWhole& work) {
+  Run(pool, RmseRange{work.plan, work.plan->whole(), work.a, work.b, work.tile_sums});
+  Run(pool, RmseFinish{work.plan, work.tile_sums, work.result});
+}
+
 void Run(WorkerPool& pool, const TransposeRange& work) {
   const int64_t items = transpose::HostItems(*work.plan, work.range);
   const int64_t item_bytes = (work.range.byte_end - work.range.byte_begin) / std::max<int64_t>(items, 1);

@@ -154,6 +154,7 @@ Result<DeviceFacts> ReadFacts(int ordinal) {
       .driver_version = VersionText(driver),
       .runtime_version = VersionText(runtime),
       .host_memory = false,
+      .kernels_reach_pinned = properties.unifiedAddressing != 0 && properties.canMapHostMemory != 0,
   };
 }
 

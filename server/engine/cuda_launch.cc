@@ -13,6 +13,9 @@ cudaError_t EnqueueKind(const RmseRange& work, const gpu::Launcher& launcher) {
 cudaError_t EnqueueKind(const RmseFinish& work, const gpu::Launcher& launcher) {
   return rmse::CudaFinish(*work.plan, work.tile_sums, work.result, launcher);
 }
+cudaError_t EnqueueKind(const RmseWhole& work, const gpu::Launcher& launcher) {
+  return rmse::CudaWhole(*work.plan, work.a, work.b, work.tile_sums, work.result, launcher);
+}
 cudaError_t EnqueueKind(const TransposeRange& work, const gpu::Launcher& launcher) {
   return transpose::CudaRange(*work.plan, work.range, work.in, work.out, launcher);
 }

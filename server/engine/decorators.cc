@@ -247,9 +247,10 @@ class OutOfMemoryDevice final : public ForwardingDevice {
 
 class StagedDevice final : public ForwardingDevice {
  public:
-  explicit StagedDevice(std::unique_ptr<Device> device)
+  StagedDevice(std::unique_ptr<Device> device, bool kernels_reach_pinned)
       : ForwardingDevice(std::move(device)), facts_(device_->facts()) {
     facts_.host_memory = false;
+    facts_.kernels_reach_pinned = kernels_reach_pinned;
   }
   const DeviceFacts& facts() const override { return facts_; }
 
@@ -284,8 +285,8 @@ std::unique_ptr<Device> MakeOutOfMemory(std::unique_ptr<Device> device, std::sha
   return std::make_unique<OutOfMemoryDevice>(std::move(device), std::move(shortage));
 }
 
-std::unique_ptr<Device> MakeStaged(std::unique_ptr<Device> device) {
-  return std::make_unique<StagedDevice>(std::move(device));
+std::unique_ptr<Device> MakeStaged(std::unique_ptr<Device> device, bool kernels_reach_pinned) {
+  return std::make_unique<StagedDevice>(std::move(device), kernels_reach_pinned);
 }
 
 }  // namespace tilewire::engine

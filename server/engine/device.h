@@ -31,6 +31,8 @@ struct DeviceFacts {
   std::string driver_version, runtime_version;
   /// Device memory is ordinary host memory: payloads go straight to their place, results are sent from it.
   bool host_memory = false;
+  /// Kernels can read and write pinned memory where it is, slowly: worth it for what is too small to copy.
+  bool kernels_reach_pinned = false;
 };
 
 // Work that a lane can launch. Pointers are device pointers to whole arrays; plans and memory outlive the
@@ -46,6 +48,13 @@ struct RmseFinish {
   double* tile_sums;
   double* result;
 };
+/// Both of the above for operands that form one range: fewer launches, the same bits.
+struct RmseWhole {
+  const rmse::Plan* plan;
+  const std::byte *a, *b;
+  double* tile_sums;
+  double* result;
+};
 struct TransposeRange {
   const transpose::Plan* plan;
   transpose::Range range;
@@ -58,7 +67,7 @@ struct GaussianRange {
   const std::byte* in;
   std::byte* out;
 };
-using Work = std::variant<RmseRange, RmseFinish, TransposeRange, GaussianRange>;
+using Work = std::variant<RmseRange, RmseFinish, RmseWhole, TransposeRange, GaussianRange>;
 
 /// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: the
 /// measured duration, placed so that it ends when the completion was noticed).

@@ -78,6 +78,9 @@ Status Engine::MakeLanes() {
   small_ = ContextOn({small.get()});
   small_.small = true;
   lanes_.push_back(std::move(small));
+  if (!options_.measure_copies) return {};
+  TILEWIRE_ASSIGN_OR_RETURN(copy_rates_,
+                            MeasureCopies(device_.get(), lanes_.front().get(), options_.block_bytes));
   return {};
 }
 

@@ -12,6 +12,7 @@
 
 #include "server/base/stats.h"
 #include "server/engine/admission.h"
+#include "server/engine/copy_rates.h"
 #include "server/engine/device.h"
 #include "server/engine/introspection.h"
 #include "server/engine/job.h"
@@ -22,7 +23,9 @@ namespace tilewire::engine {
 
 struct EngineOptions {
   int lanes = 4;
-  int64_t block_bytes = 4 << 20;
+  int64_t block_bytes = 4 << 20;  ///< of one block, or of the largest
+  bool fit_blocks = false;        ///< smaller blocks for arrays of few, see BlockFor()
+  bool measure_copies = false;    ///< at the start, some milliseconds
   bool overlap = true;
   int64_t device_bytes = 0;  ///< budget; 0: 80% of what is free
   int64_t pinned_bytes = 0;  ///< budget; not used where device memory is host memory
@@ -67,6 +70,8 @@ class Engine {
 
   const DeviceFacts& facts() const { return device_->facts(); }
   const EngineOptions& options() const { return options_; }
+  /// As measured when the engine was made; zeros when not.
+  const CopyRates& copy_rates() const { return copy_rates_; }
   const std::string& instance() const { return instance_; }
   EngineStats stats() const;
   /// Called once, when the device has failed for good, after every job was told. Set before the first Open.
@@ -76,14 +81,16 @@ class Engine {
   Engine(std::unique_ptr<Device> device, const EngineOptions& options);
   Status MakeLanes();
   static bool IsSmallJob(const Operation& operation);
+  bool InPlace(const Operation& operation) const;
   Demand DemandOf(const Operation& operation, int streams) const;
   int GrantStreams(const Operation& operation, int wanted) const;
+  Status LeaseApart(const Operation& operation, JobResources* resources);
+  Status LeasePacked(const Operation& operation, JobResources* resources);
   Result<JobResources> Lease(const Operation& operation, int streams, Ticket ticket);
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
                                      Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
-  int64_t StagingBlockBytes(int64_t array_bytes) const;
-  int64_t StagingBlocks(int64_t array_bytes, int streams) const;
+  int64_t BlockBytes(const Operation& operation) const;
   int64_t StagingBytes(const Operation& operation, int streams) const;
   void DeviceFailed();
 
@@ -91,6 +98,7 @@ class Engine {
   Introspection introspection_;
   const EngineOptions options_;
   const std::string instance_;
+  CopyRates copy_rates_;
   Timer timer_;
   Admission admission_;
   JobContext bulk_, small_;

@@ -94,8 +94,11 @@ Status AppendOperation(Device* device, const Operation& operation, const std::st
   const size_t begin = all->size();
   const int64_t ranges = operation.range_count();
   for (const int64_t range : {int64_t{0}, ranges - 1}) {
-    launch.part = "range " + std::to_string(range) + " of " + std::to_string(ranges);
-    TILEWIRE_RETURN_IF_ERROR(AppendWork(device, operation.range_work(range, nowhere), launch, begin, all));
+    const Work work = operation.range_work(range, nowhere);
+    launch.part = std::holds_alternative<RmseWhole>(work)
+                      ? "whole"
+                      : "range " + std::to_string(range) + " of " + std::to_string(ranges);
+    TILEWIRE_RETURN_IF_ERROR(AppendWork(device, work, launch, begin, all));
   }
   const auto finish = operation.finish_work(nowhere);
   if (!finish) return {};

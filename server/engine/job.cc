@@ -12,7 +12,8 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       operation_(std::move(operation)),
       context_(context),
       resources_(std::move(resources)),
-      ordered_(context->overlap && !resources_.in_place && context->lanes.size() == 1),
+      ordered_(context->overlap && context->lanes.size() == 1 &&
+               (!resources_.in_place || operation_->finish_work(resources_.buffers))),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
   claimed_.assign(operation_->operands().size(), std::vector<bool>(blocks));
@@ -206,13 +207,13 @@ void Job::FinishLocked(Deferred* later) {
     {
       std::lock_guard lock(self->mutex_);
       if (self->CompletedLocked(Stage::kKernel, lane, self->operation_->range_count(), completion, &after) &&
-          !self->ordered_)
+          (!self->ordered_ || self->resources_.in_place))
         self->ResultReadyLocked(self->operation_->result().bytes(), &after);
     }
     RunAll(&after);
     self->ReportDeviceFailure(completion);
   });
-  if (ordered_) ResultReadyLocked(operation_->result().bytes(), later);
+  if (ordered_ && !resources_.in_place) ResultReadyLocked(operation_->result().bytes(), later);
 }
 
 // --- life -----------------------------------------------------------------------------------------

@@ -200,8 +200,8 @@ class Job : public std::enable_shared_from_this<Job> {
   Timer::Id deadline_timer_ = 0;
 
   /// The job has one lane, which runs submissions in order: what depends on a submission is enqueued right
-  /// behind it instead of when its completion was noticed. Spares a small request four waits for the device.
-  /// Not where device memory is host memory: there results are read without a submission.
+  /// behind it instead of when its completion was noticed. Spares a small request the waits in between. A
+  /// result in place is read without a submission, so it waits for the last completion all the same.
   const bool ordered_;
 
   mutable std::mutex mutex_;

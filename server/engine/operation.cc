@@ -21,15 +21,19 @@ class RmseOperation : public Operation {
     return {range.byte_begin, range.byte_end};
   }
   Work range_work(int64_t index, const Buffers& buffers) const override {
-    return RmseRange{&plan_, plan_.range(index), buffers.operands[0], buffers.operands[1], TileSums(buffers)};
+    const std::byte *a = buffers.operands[0], *b = buffers.operands[1];
+    if (range_count() == 1) return RmseWhole{&plan_, a, b, TileSums(buffers), Values(buffers)};
+    return RmseRange{&plan_, plan_.range(index), a, b, TileSums(buffers)};
   }
   std::optional<Work> finish_work(const Buffers& buffers) const override {
-    return RmseFinish{&plan_, TileSums(buffers), reinterpret_cast<double*>(buffers.result)};
+    if (range_count() == 1) return std::nullopt;
+    return RmseFinish{&plan_, TileSums(buffers), Values(buffers)};
   }
   bool ranges_fill_result() const override { return false; }
 
  private:
   static double* TileSums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
+  static double* Values(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.result); }
   rmse::Plan plan_;
   ArraySpec operands_[2];
 };

@@ -18,6 +18,7 @@ struct Config {
   int lanes = 4;
   int max_streams = 16;
   int64_t block_bytes = 4 * kMiB;
+  bool fit_blocks = true;  ///< smaller blocks for arrays of few; off once --block-bytes was given
   bool overlap = true;
   int64_t pinned_bytes = 0;  ///< 0: 1 GiB or an eighth of usable memory (server/base/memory.h)
   int64_t device_bytes = 0;  ///< 0: 80% of what is free on the device

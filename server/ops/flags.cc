@@ -131,11 +131,14 @@ Result<std::string> ParseMetricsListen(std::string_view flag, std::string_view t
 }
 
 Flag BlockBytes() {
-  Flag flag = Bytes("block-bytes", &Config::block_bytes, kMinBlockBytes, kMaxBlockBytes, "4MiB",
-                    "Bytes of one block, the unit of copying; changes speed, never results");
+  Flag flag =
+      Bytes("block-bytes", &Config::block_bytes, kMinBlockBytes, kMaxBlockBytes, "4MiB",
+            "Bytes of one block, the unit of copying; where not given, less for small arrays. Changes speed, "
+            "never results");
   flag.allowed += ", a multiple of " + FormatBytes(kBlockMultiple);
   flag.store = [store = flag.store](Config* config, std::string_view text) -> Status {
     if (Status status = store(config, text); !status.ok()) return status;
+    config->fit_blocks = false;
     if (config->block_bytes % kBlockMultiple == 0) return Status();
     return BadValue("--block-bytes", text, "a multiple of " + FormatBytes(kBlockMultiple)).value();
   };

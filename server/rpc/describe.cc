@@ -76,6 +76,10 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   device->set_compute_capability(facts.compute_capability);
   device->set_driver_version(facts.driver_version);
   device->set_runtime_version(facts.runtime_version);
+  if (const engine::CopyRates& rates = engine.copy_rates(); rates.in > 0) {
+    device->set_copy_in_bytes_per_second(rates.in);
+    device->set_copy_out_bytes_per_second(rates.out);
+  }
 
   v1::Limits* limits = response.mutable_limits();
   limits->set_block_bytes(options.block_bytes);

@@ -172,6 +172,7 @@ TEST_F(Cli, AFullStdoutIsAnError) {
 
 TEST_F(Cli, InspectsTheServer) {
   EXPECT_THAT(Run({"info"}).out, HasSubstr("cpu \"Fake CPU\", 8 GiB, 2 processors"));
+  EXPECT_THAT(Run({"info"}).out, HasSubstr("50.2 GB/s in, 48.0 GB/s out"));
   EXPECT_EQ(nlohmann::json::parse(Run({"info", "--json"}).out)["devices"][0]["id"], "cpu");
   EXPECT_EQ(nlohmann::json::parse(Run({"ping", "-n", "3", "--json"}).out)["round_trip_us"].size(), 3u);
   EXPECT_THAT(Run({"ping", "-n", "1"}).out, HasSubstr(" ms"));

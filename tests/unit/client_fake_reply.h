@@ -41,6 +41,8 @@ inline void FillDescription(const FakeBehaviour& behaviour, v1::DescribeResponse
   device->set_name("Fake CPU");
   device->set_memory_bytes(8ull << 30);
   device->set_processors(2);
+  device->set_copy_in_bytes_per_second(50.25e9);
+  device->set_copy_out_bytes_per_second(48e9);
   response->mutable_limits()->set_block_bytes(behaviour.block_bytes);
   response->mutable_limits()->set_max_message_bytes(behaviour.max_message_bytes);
   response->mutable_limits()->set_queue_seconds(10);

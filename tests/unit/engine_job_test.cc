@@ -22,6 +22,7 @@ testing::Setup RandomSetup(std::mt19937_64& random, int64_t block_bytes) {
   setup.options.lanes = static_cast<int>(1 + random() % 5);
   setup.options.overlap = random() % 4 != 0;
   setup.staged = random() % 3 != 0;
+  setup.reach_pinned = random() % 2 == 0;
   if (random() % 2 == 0) setup.slow = SlowOptions{.jitter = std::chrono::microseconds(50), .seed = random()};
   return setup;
 }
@@ -41,7 +42,8 @@ void Check(const Problem& problem, std::mt19937_64& random, int64_t block_bytes,
   ASSERT_TRUE(output) << what << ": " << output.error().ToString();
   EXPECT_EQ(*output, problem.expected)
       << what << ", blocks of " << block_bytes << ", lanes " << setup.options.lanes << ", overlap "
-      << setup.options.overlap << ", staged " << setup.staged;
+      << setup.options.overlap << ", staged " << setup.staged << ", kernels reach pinned memory "
+      << setup.reach_pinned;
   EXPECT_TRUE(testing::BecomesIdle(*engine)) << what;
 }
 

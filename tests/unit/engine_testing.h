@@ -26,7 +26,8 @@ namespace tilewire::engine::testing {
 /// How an engine under test is built.
 struct Setup {
   EngineOptions options{.lanes = 3, .block_bytes = 4096, .device_bytes = 64 << 20, .pinned_bytes = 64 << 20};
-  bool staged = true;  ///< copies in and out as on a GPU
+  bool staged = true;         ///< copies in and out as on a GPU
+  bool reach_pinned = false;  ///< staged, but small jobs run in pinned memory
   std::optional<SlowOptions> slow;
   std::shared_ptr<Faults> faults;
   std::shared_ptr<Shortage> shortage;
@@ -37,7 +38,7 @@ inline std::unique_ptr<Engine> MakeEngine(const Setup& setup) {
   if (setup.slow) device = MakeSlow(std::move(device), *setup.slow);
   if (setup.faults) device = MakeFaulty(std::move(device), setup.faults);
   if (setup.shortage) device = MakeOutOfMemory(std::move(device), setup.shortage);
-  if (setup.staged) device = MakeStaged(std::move(device));
+  if (setup.staged) device = MakeStaged(std::move(device), setup.reach_pinned);
   auto engine = Engine::Make(std::move(device), setup.options);
   EXPECT_TRUE(engine) << engine.error().ToString();
   return engine ? *std::move(engine) : nullptr;
