@@ -77,7 +77,6 @@ TEST_P(DeviceErrors, PassingFaultIsInternalAndScrubbed) {
     EXPECT_EQ(server.observer().records().back().status.message(), kSecret) << "the log has it";
   };
   fail(engine::Submitted::kLaunch, 1);
-  fail(engine::Submitted::kLaunch, 2);
   if (staged()) {
     fail(engine::Submitted::kCopyIn, 1);
     fail(engine::Submitted::kCopyIn, 20);

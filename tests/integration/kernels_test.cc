@@ -82,11 +82,11 @@ TEST(Kernels, EveryFieldArrives) {
   TestServer server(std::make_unique<DescribingDevice>(), {});
   v1::DescribeKernelsResponse response;
   ASSERT_TRUE(Ask(server, RmseQuestion({100, 64}, {-1}), &response).ok());
-  ASSERT_EQ(response.kernels_size(), 1) << "range and finish launch the same here";
+  ASSERT_EQ(response.kernels_size(), 1) << "one range is one launch";
   const v1::KernelLaunch& launch = response.kernels(0);
   EXPECT_EQ(launch.group(), "rmse");
   EXPECT_EQ(launch.operation(), "rmse f32 (100, 64) axes -1");
-  EXPECT_EQ(launch.part(), "range 0 of 1");
+  EXPECT_EQ(launch.part(), "whole");
   EXPECT_EQ(launch.name(), "tilewire::made::Up<float>");
   EXPECT_EQ(launch.registers(), 31u);
   EXPECT_EQ(launch.local_bytes(), 32u);

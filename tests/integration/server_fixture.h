@@ -62,12 +62,16 @@ class TestServer {
   rpc::Server& rpc() { return *server_; }
   RecordingObserver& observer() { return observer_; }
 
-  /// A connection of its own.
+  /// A connection of its own, made.
   std::shared_ptr<grpc::Channel> Connect() const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetMaxReceiveMessageSize(8 << 20);
-    return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+    auto channel = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
+    // On a busy machine gRPC's first attempt fails now and then, and would fail the call that waits for it.
+    channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    return channel;
   }
 
   /// Waits until nothing is leased and no job is known: what every test ends with.
