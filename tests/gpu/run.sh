@@ -61,7 +61,8 @@ bench() {
   "$bin/tilewire_bench" --device cuda wire --mib 2048 --rounds 7 &&
     "$bin/tilewire_bench" --device cuda wire --mib 8192 --rounds 7 --connections 8 &&
     "$bin/tilewire_bench" --device cpu wire --mib 2048 --rounds 7 &&
-    "$bin/tilewire_bench" --device cuda small --calls 5000
+    "$bin/tilewire_bench" --device cuda small --calls 5000 &&
+    "$bin/tilewire_engine_bench" --device cuda --mib 4096
 }
 
 idle() { "$bin/tilewire_bench" --device cuda idle --pauses 40; }
