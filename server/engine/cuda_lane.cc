@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -36,7 +35,9 @@ Result<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, LanePriority priority,
   const int number = priority == LanePriority::kSmall ? highest : lowest;
   TILEWIRE_RETURN_IF_ERROR(health->Note(
       TILEWIRE_CUDA_STATUS(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, number))));
-  return std::unique_ptr<Lane>(new CudaLane(ordinal, stream, health));
+  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, stream, health));
+  TILEWIRE_RETURN_IF_ERROR(health->Note(lane->StartClock()));
+  return lane;
 }
 
 CudaLane::CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health)
@@ -53,6 +54,7 @@ CudaLane::~CudaLane() {
   thread_.join();
   IgnoreCudaError(cudaSetDevice(ordinal_));
   for (cudaEvent_t event : free_events_) IgnoreCudaError(cudaEventDestroy(event));
+  if (anchor_) IgnoreCudaError(cudaEventDestroy(anchor_));
   IgnoreCudaError(cudaStreamDestroy(stream_));
 }
 
@@ -116,6 +118,19 @@ Result<cudaEvent_t> CudaLane::TakeEventLocked() {
   return event;
 }
 
+Status CudaLane::StartClock() {
+  std::lock_guard lock(mutex_);
+  TILEWIRE_ASSIGN_OR_RETURN(anchor_, TakeEventLocked());
+  // The first use of a stream may take long and would leave the anchor's place wide open: the second counts.
+  for (int i = 0; i < 2; ++i) {
+    const TimePoint earliest = Clock::now();
+    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventRecord(anchor_, stream_)));
+    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(Wait(anchor_)));
+    clock_.emplace(earliest, Clock::now());
+  }
+  return {};
+}
+
 void CudaLane::Serve() {
   IgnoreCudaError(cudaSetDevice(ordinal_));
   std::unique_lock lock(mutex_);
@@ -165,7 +180,7 @@ void CudaLane::Help(std::chrono::microseconds budget) {
   wake_.notify_one();  // for what is left
 }
 
-Completion CudaLane::Finish(const Submission& submission) {
+Completion CudaLane::Finish(Submission& submission) {
   Completion completion;
   completion.status = submission.status;
   if (submission.stop || submission.enqueued) {
@@ -175,18 +190,27 @@ Completion CudaLane::Finish(const Submission& submission) {
   }
   completion.end = Clock::now();
   completion.begin = submission.submitted;
-  float ms = 0;
-  if (completion.status.ok()) {
-    const cudaError_t error = cudaEventElapsedTime(&ms, submission.start, submission.stop);
-    IgnoreCudaError(error);  // a missing duration fails no job
-    // The start event cannot be older than the submission, whatever the two clocks say.
-    if (error == cudaSuccess) {
-      const auto duration =
-          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<float, std::milli>(ms));
-      completion.begin = std::max(submission.submitted, completion.end - duration);
-    }
+  if (!completion.status.ok()) return completion;
+  if (const auto placed = WhenItRan(submission, completion.end)) {
+    completion.begin = placed->begin;
+    completion.end = placed->end;
+    std::swap(anchor_, submission.stop);
   }
   return completion;
+}
+
+std::optional<LaneClock::Placed> CudaLane::WhenItRan(const Submission& submission, TimePoint noticed) {
+  // Floats of milliseconds: the longer the lane was idle, the coarser the second one. Hence the length by
+  // itself.
+  float length_ms = 0, stop_ms = 0;
+  cudaError_t error = cudaEventElapsedTime(&length_ms, submission.start, submission.stop);
+  if (error == cudaSuccess) error = cudaEventElapsedTime(&stop_ms, anchor_, submission.stop);
+  IgnoreCudaError(error);  // a missing time fails no job
+  if (error != cudaSuccess) return std::nullopt;
+  const auto duration = [](float ms) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
+  };
+  return clock_->Place(duration(length_ms), duration(stop_ms), submission.submitted, noticed);
 }
 
 }  // namespace tilewire::engine

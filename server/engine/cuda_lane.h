@@ -7,11 +7,13 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "server/engine/cuda_error.h"
 #include "server/engine/device.h"
+#include "server/engine/lane_clock.h"
 
 namespace tilewire::engine {
 
@@ -47,12 +49,17 @@ class CudaLane final : public Lane {
   template <typename Enqueue>
   Status EnqueueLocked(const Enqueue& enqueue, Submission& submission);
   Result<cudaEvent_t> TakeEventLocked();
+  /// Records the first anchor and waits for it. Before anything is submitted.
+  Status StartClock();
   void Serve();
   /// Calls back for the oldest submission; `lock` is released meanwhile. One thread at a time, so the order
   /// holds.
   void ServeFirst(std::unique_lock<std::mutex>& lock);
-  /// Waits until the submission is done on the device, and says how it ended.
-  Completion Finish(const Submission& submission);
+  /// Waits until the submission is done on the device, and says how it ended. Takes its stop event for the
+  /// next anchor and leaves the old one in its place.
+  Completion Finish(Submission& submission);
+  /// When the submission ran, or nothing where the device cannot tell.
+  std::optional<LaneClock::Placed> WhenItRan(const Submission& submission, TimePoint noticed);
 
   const int ordinal_;
   const cudaStream_t stream_;
@@ -61,6 +68,9 @@ class CudaLane final : public Lane {
   std::condition_variable wake_;
   std::deque<Submission> queue_;
   std::vector<cudaEvent_t> free_events_;
+  /// Used by whoever serves, so by one thread at a time.
+  cudaEvent_t anchor_ = nullptr;
+  std::optional<LaneClock> clock_;
   bool serving_ = false;  ///< by the lane's thread or a helper
   bool stop_ = false;
   std::thread thread_;  ///< last: it uses all the others

@@ -1,5 +1,5 @@
 set(engine_sources engine/worker_pool.cc engine/cpu_device.cc engine/memory_pool.cc engine/decorators.cc engine/faults.cc
-    engine/timer.cc engine/admission.cc engine/operation.cc engine/span_log.cc engine/intake.cc
+    engine/timer.cc engine/admission.cc engine/operation.cc engine/span_log.cc engine/lane_clock.cc engine/intake.cc
     engine/job.cc engine/job_output.cc engine/job_streams.cc engine/introspection.cc engine/engine.cc
     engine/engine_leases.cc engine/copy_rates.cc)
 if(TILEWIRE_HAVE_CUDA)
