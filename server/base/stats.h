@@ -15,6 +15,7 @@ struct EngineStats {
   // Since start.
   uint64_t jobs_admitted = 0, jobs_refused_busy = 0, jobs_refused_limit = 0;
   uint64_t blocks_copied = 0, bytes_copied_in = 0, bytes_copied_out = 0, ranges_computed = 0;
+  uint64_t bytes_copied_by_cpu = 0;  // out of messages and into them
   bool device_failed = false;
 };
 

@@ -94,6 +94,9 @@ JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
     bytes_out_.fetch_add(bytes_out, std::memory_order_relaxed);
     ranges_.fetch_add(ranges, std::memory_order_relaxed);
   };
+  context.count_copied = [this](uint64_t bytes) {
+    bytes_copied_.fetch_add(bytes, std::memory_order_relaxed);
+  };
   return context;
 }
 
@@ -221,6 +224,7 @@ EngineStats Engine::stats() const {
   stats.bytes_copied_in = bytes_in_.load(std::memory_order_relaxed);
   stats.bytes_copied_out = bytes_out_.load(std::memory_order_relaxed);
   stats.ranges_computed = ranges_.load(std::memory_order_relaxed);
+  stats.bytes_copied_by_cpu = bytes_copied_.load(std::memory_order_relaxed);
   stats.device_failed = failed_.load();
   return stats;
 }

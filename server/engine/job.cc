@@ -81,14 +81,19 @@ void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
       launched_ = true;
       context_->lanes[lane]->CopyIn(
           resources_.buffers.operands[operand] + index * block_bytes(), block.data, bytes,
-          [self = shared_from_this(), lane, index, block](const Completion& completion) {
+          [self = shared_from_this(), index, block,
+           span = Span{.stage = Stage::kH2D,
+                       .track = static_cast<uint32_t>(lane),
+                       .index = static_cast<uint64_t>(index),
+                       .bytes = static_cast<uint64_t>(bytes),
+                       .operand = operand}](const Completion& completion) {
             Deferred after;
             {
               std::lock_guard inner(self->mutex_);
               self->free_blocks_.push_back(block.staging);
               for (auto& waiter : self->block_waiters_) after.push_back(std::move(waiter));
               self->block_waiters_.clear();
-              if (self->CompletedLocked(Stage::kH2D, lane, index, completion, &after) && !self->ordered_)
+              if (self->CompletedLocked(span, completion, &after) && !self->ordered_)
                 self->BlockArrivedLocked(index, &after);
             }
             RunAll(&after);
@@ -131,13 +136,13 @@ void Job::Help() {
 
 // --- compute --------------------------------------------------------------------------------------
 
-bool Job::CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion,
-                          Deferred* later) {
+bool Job::CompletedLocked(Span span, const Completion& completion, Deferred* later) {
   if (!completion.status.ok()) {
     FailLocked(completion.status, later);
   } else if (status_.ok()) {
-    spans_.Add(
-        {stage, completion.begin, completion.end, static_cast<uint32_t>(lane), static_cast<uint64_t>(index)});
+    span.begin = completion.begin;
+    span.end = completion.end;
+    spans_.Add(span);
   }
   return status_.ok();
 }
@@ -170,18 +175,21 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
   launched_ = true;
-  context_->lanes[lane]->Launch(
-      operation_->range_work(range, resources_.buffers),
-      [self = shared_from_this(), range, lane](const Completion& completion) {
-        Deferred after;
-        {
-          std::lock_guard lock(self->mutex_);
-          if (self->CompletedLocked(Stage::kKernel, lane, range, completion, &after) && !self->ordered_)
-            self->RangeDoneLocked(range, &after);
-        }
-        RunAll(&after);
-        self->ReportDeviceFailure(completion);
-      });
+  context_->lanes[lane]->Launch(operation_->range_work(range, resources_.buffers),
+                                [self = shared_from_this(), range,
+                                 span = Span{.stage = Stage::kKernel,
+                                             .track = static_cast<uint32_t>(lane),
+                                             .index = static_cast<uint64_t>(range),
+                                             .bytes = RangeBytes(range)}](const Completion& completion) {
+                                  Deferred after;
+                                  {
+                                    std::lock_guard lock(self->mutex_);
+                                    if (self->CompletedLocked(span, completion, &after) && !self->ordered_)
+                                      self->RangeDoneLocked(range, &after);
+                                  }
+                                  RunAll(&after);
+                                  self->ReportDeviceFailure(completion);
+                                });
   if (ordered_) RangeDoneLocked(range, later);
 }
 
@@ -202,12 +210,14 @@ void Job::FinishLocked(Deferred* later) {
   if (!work) return ResultReadyLocked(operation_->result().bytes(), later);
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
-  context_->lanes[lane]->Launch(*work, [self = shared_from_this(), lane](const Completion& completion) {
+  const Span span{.stage = Stage::kKernel,
+                  .track = static_cast<uint32_t>(lane),
+                  .index = static_cast<uint64_t>(operation_->range_count())};
+  context_->lanes[lane]->Launch(*work, [self = shared_from_this(), span](const Completion& completion) {
     Deferred after;
     {
       std::lock_guard lock(self->mutex_);
-      if (self->CompletedLocked(Stage::kKernel, lane, self->operation_->range_count(), completion, &after) &&
-          (!self->ordered_ || self->resources_.in_place))
+      if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->resources_.in_place))
         self->ResultReadyLocked(self->operation_->result().bytes(), &after);
     }
     RunAll(&after);
@@ -234,6 +244,7 @@ Timing Job::timing() const {
   spans_.Fill(Clock::now(), &timing);
   timing.bytes_in = bytes_arrived_;
   timing.bytes_out = next_offset_;
+  timing.bytes_copied = bytes_copied_.load(std::memory_order_relaxed);
   timing.blocks = blocks_arrived_;
   timing.ranges = operation_->range_count() - ranges_left_;
   timing.lanes = static_cast<uint32_t>(__builtin_popcountll(lanes_used_));

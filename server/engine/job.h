@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -69,6 +70,7 @@ struct JobContext {
   std::function<Status()> device_health;
   std::function<void()> on_device_failure;
   std::function<void(int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges)> count;
+  std::function<void(uint64_t bytes)> count_copied;
 };
 
 /// Thread-safe. Lives as long as a shared_ptr to it, a piece of its output, or a submission of it on a lane.
@@ -147,6 +149,11 @@ class Job : public std::enable_shared_from_this<Job> {
   bool launched() const;
   /// Records a span that the caller observed (queue, receive, stage, send).
   void AddSpan(const Span& span);
+  /// The caller copied array bytes with the CPU: payload out of messages, results into them.
+  void CountCopied(uint64_t bytes) {
+    bytes_copied_.fetch_add(bytes, std::memory_order_relaxed);
+    context_->count_copied(bytes);
+  }
   /// Stage times so far and counts.
   Timing timing() const;
 
@@ -182,8 +189,13 @@ class Job : public std::enable_shared_from_this<Job> {
   std::optional<OutputPiece> NextPieceLocked();
   void FailLocked(const Status& status, Deferred* later);
   const Status& StatusLocked(int stream) const { return stream == lost_stream_ ? lost_status_ : status_; }
-  /// Records the span; on failure fails the job. True when the job goes on.
-  bool CompletedLocked(Stage stage, int lane, int64_t index, const Completion& completion, Deferred* later);
+  /// Records the span, whose times are the completion's; on failure fails the job. True when the job goes on.
+  bool CompletedLocked(Span span, const Completion& completion, Deferred* later);
+  /// Bytes of all operands that a range reads.
+  uint64_t RangeBytes(int64_t range) const {
+    const ByteInterval bytes = operation_->range_bytes(range);
+    return static_cast<uint64_t>(bytes.end - bytes.begin) * claimed_.size();
+  }
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
   bool EverythingTakenLocked() const { return input_ended_ && next_offset_ == operation_->result().bytes(); }
@@ -219,6 +231,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool input_ended_ = false;
   int64_t blocks_left_ = 0;  ///< not yet on the device, over all operands
   uint64_t blocks_arrived_ = 0, bytes_arrived_ = 0;
+  std::atomic<uint64_t> bytes_copied_{0};  ///< by the CPU, either way
   // Compute.
   std::vector<uint32_t> missing_;  ///< [range]: blocks it waits for, over all operands
   int64_t ranges_left_ = 0;

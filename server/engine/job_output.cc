@@ -47,11 +47,15 @@ void Job::StartCopyOutLocked(int64_t index, int buffer) {
   lanes_used_ |= uint64_t{1} << lane;
   context_->lanes[lane]->CopyOut(
       resources_.output_blocks[buffer].data(), resources_.buffers.result + index * block_bytes(), bytes,
-      [self = shared_from_this(), index, buffer, lane](const Completion& completion) {
+      [self = shared_from_this(), index, buffer,
+       span = Span{.stage = Stage::kD2H,
+                   .track = static_cast<uint32_t>(lane),
+                   .index = static_cast<uint64_t>(index),
+                   .bytes = static_cast<uint64_t>(bytes)}](const Completion& completion) {
         Deferred later;
         {
           std::lock_guard lock(self->mutex_);
-          if (self->CompletedLocked(Stage::kD2H, lane, index, completion, &later)) {
+          if (self->CompletedLocked(span, completion, &later)) {
             self->copied_.emplace(index, buffer);
             self->DeliverLocked(&later);
           }

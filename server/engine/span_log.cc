@@ -12,7 +12,11 @@ double Micros(Clock::duration d) {
 }  // namespace
 
 void SpanLog::Add(const Span& span) {
-  if (keep_ && spans_.size() < kMaxTraceSpans) spans_.push_back(span);
+  if (keep_ && spans_.size() < kMaxTraceSpans) {
+    spans_.push_back(span);
+  } else if (keep_) {
+    ++dropped_;
+  }
   Track& track = tracks_[static_cast<size_t>(span.stage)];
   auto& list = track.intervals;
   const TimePoint begin = std::max(span.begin, track.folded_to), end = std::max(span.end, begin);
@@ -69,6 +73,7 @@ void SpanLog::Fill(TimePoint now, Timing* timing) const {
   const double queue = std::max(0.0, timing->of(Stage::kQueue));
   if (sum > 0 && timing->wall_us > queue) timing->overlap = sum / (timing->wall_us - queue);
   timing->spans = spans_;
+  timing->spans_dropped = dropped_;
 }
 
 }  // namespace tilewire::engine

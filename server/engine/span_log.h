@@ -21,7 +21,8 @@ class SpanLog {
   void Add(const Span& span);
   TimePoint origin() const { return origin_; }
 
-  /// Fills stage_us, wall_us, overlap, bottleneck, spans and origin as tilewire.v1.Timing defines them.
+  /// Fills stage_us, wall_us, overlap, bottleneck, spans, spans_dropped and origin as tilewire.v1.Timing
+  /// defines them.
   void Fill(TimePoint now, Timing* timing) const;
 
  private:
@@ -42,6 +43,7 @@ class SpanLog {
   bool keep_;
   std::array<Track, kStageCount> tracks_;
   std::vector<Span> spans_;
+  uint64_t dropped_ = 0;  ///< spans beyond the bound
 };
 
 }  // namespace tilewire::engine

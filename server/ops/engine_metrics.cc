@@ -39,6 +39,9 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   counter("copied_in_bytes_total", "Bytes copied to the device", stats.bytes_copied_in);
   counter("copied_out_bytes_total", "Bytes copied from the device", stats.bytes_copied_out);
 
+  counter("copied_bytes_total", "Array bytes that the CPU copied, out of messages and into them",
+          stats.bytes_copied_by_cpu);
+
   prometheus::MetricFamily refused =
       CounterFamily("tilewire_jobs_refused_total", "Jobs refused at admission, by reason",
                     static_cast<double>(stats.jobs_refused_busy));

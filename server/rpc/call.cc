@@ -212,6 +212,7 @@ Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t
     co_return status;
   auto piece = pieces.begin();
   size_t used = 0;  // of *piece
+  Span span{.stage = Stage::kStage, .track = static_cast<uint32_t>(call.stream_number()), .operand = operand};
   while (intake.chunk_left() > 0) {
     const auto place = intake.NextPlace();
     if (!place) {
@@ -220,7 +221,7 @@ Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t
       if (Status status = job.status(call.stream_number()); !status.ok()) co_return status;
       continue;
     }
-    const TimePoint begin = Clock::now();
+    span.begin = Clock::now();
     size_t filled = 0;
     while (filled < place->size()) {
       if (used == piece->size()) {
@@ -233,7 +234,12 @@ Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t
       filled += bytes;
       used += bytes;
     }
-    job.AddSpan({Stage::kStage, begin, Clock::now()});
+    span.end = Clock::now();
+    span.index = offset / static_cast<uint64_t>(job.block_bytes());
+    span.bytes = filled;
+    offset += filled;
+    job.AddSpan(span);
+    job.CountCopied(filled);
     intake.Filled(filled);
   }
   co_return Status();

@@ -31,6 +31,7 @@ void ToProto(const Timing& timing, v1::Timing* out) {
   out->set_wall_us(timing.wall_us);
   out->set_bytes_in(timing.bytes_in);
   out->set_bytes_out(timing.bytes_out);
+  out->set_bytes_copied(timing.bytes_copied);
   out->set_blocks(timing.blocks);
   out->set_ranges(timing.ranges);
   out->set_lanes(timing.lanes);
@@ -48,7 +49,10 @@ void ToProto(const Timing& timing, v1::Timing* out) {
     s->set_end_us(micros(span.end));
     s->set_track(span.track);
     s->set_index(span.index);
+    s->set_bytes(span.bytes);
+    s->set_operand(span.operand);
   }
+  out->set_spans_dropped(timing.spans_dropped);
 }
 
 Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,

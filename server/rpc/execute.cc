@@ -17,6 +17,10 @@ Status Disconnected() {
   return Status(Code::kCancelled, "CANCELLED", "the client is gone");
 }
 
+uint32_t Track(const ExecuteCall& call) {
+  return static_cast<uint32_t>(call.stream_number());
+}
+
 /// The next message; nothing when the client half-closed or the call is over.
 Task<bool> Read(ExecuteCall& call, Received* message) {
   grpc::ByteBuffer buffer;
@@ -32,6 +36,9 @@ Task<bool> Write(ExecuteCall& call, grpc::ByteBuffer buffer) {
   call.idle_watch().writing = false;
   co_return ok;
 }
+
+/// How often this copies the bytes of a response: into its serialised form, and that into a slice.
+constexpr uint64_t kResponseCopies = 2;
 
 Task<bool> Write(ExecuteCall& call, const v1::ExecuteResponse& response) {
   Message message;
@@ -71,9 +78,15 @@ Result<Opening> ParseOpening(const Received& message) {
   return opening;
 }
 
-/// One message after Open.
-Task<Status> TakeChunk(ExecuteCall& call, const Received& message) {
+/// One message after Open; `receive` is its span as far as it is known.
+Task<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
   const auto envelope = wire::SplitExecute(message.pieces());
+  if (envelope && envelope->chunk) {
+    receive.index = envelope->chunk->offset / static_cast<uint64_t>(call.job->block_bytes());
+    receive.bytes = envelope->chunk->data_bytes;
+    receive.operand = envelope->chunk->operand;
+  }
+  call.job->AddSpan(receive);
   if (!envelope) co_return envelope.error();
   if (!envelope->chunk)
     co_return BadOrder("a second open or join, or an unknown message; after the first only chunks follow");
@@ -96,10 +109,10 @@ Task<Status> TakeChunk(ExecuteCall& call, const Received& message) {
 Task<Status> ReadAll(ExecuteCall& call) {
   for (;;) {
     Received message;
-    const TimePoint begin = Clock::now();
+    Span receive{.stage = Stage::kReceive, .begin = Clock::now(), .track = Track(call)};
     if (!co_await Read(call, &message)) break;
-    call.job->AddSpan({Stage::kReceive, begin, Clock::now()});
-    if (Status status = co_await TakeChunk(call, message); !status.ok()) co_return status;
+    receive.end = Clock::now();
+    if (Status status = co_await TakeChunk(call, message, receive); !status.ok()) co_return status;
     call.idle_watch().blocks_read = call.intake->blocks_done();
   }
   co_return call.intake->HalfClosed();
@@ -127,11 +140,17 @@ Task<bool> SendPiece(ExecuteCall& call, const engine::OutputPiece& piece, size_t
     const size_t bytes = std::min(chunk_bytes, piece.bytes - from);
     Message message;
     message.AddCopy(wire::ChunkHeader(0, piece.offset + from, std::nullopt, bytes));
-    message.AddPiece(piece, from, bytes, &call.engine());
-    const TimePoint begin = Clock::now();
+    call.job->CountCopied(message.AddPiece(piece, from, bytes, &call.engine()));
+    Span span{.stage = Stage::kSend,
+              .begin = Clock::now(),
+              .track = Track(call),
+              .index = (static_cast<uint64_t>(piece.offset) + from) /
+                       static_cast<uint64_t>(call.job->block_bytes()),
+              .bytes = bytes};
     if (!co_await Write(call, message.Build())) co_return false;
+    span.end = Clock::now();
     call.idle_watch().bytes_written.fetch_add(bytes);
-    call.job->AddSpan({Stage::kSend, begin, Clock::now()});
+    call.job->AddSpan(span);
   }
   co_return true;
 }
@@ -148,6 +167,7 @@ Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes, std::string* inli
     if (!piece) co_return piece.error();
     if (!*piece) co_return Status();
     if (in_result) {
+      call.job->CountCopied((*piece)->bytes);
       inlined->append(reinterpret_cast<const char*>((*piece)->data), (*piece)->bytes);
     } else if (!co_await SendPiece(call, **piece, chunk_bytes)) {
       co_return Disconnected();
@@ -160,6 +180,7 @@ Task<Status> SendResult(ExecuteCall& call, std::string inlined) {
   v1::ExecuteResponse response;
   v1::ArrayResult* array = response.mutable_result()->add_results();
   ToProto(operation.result(), array->mutable_spec());
+  call.job->CountCopied(kResponseCopies * inlined.size());
   array->set_data(std::move(inlined));
   response.mutable_result()->set_numeric_version(std::string(operation.numeric_version()));
   ToProto(call.job->timing(), response.mutable_result()->mutable_timing());

@@ -36,13 +36,15 @@ bool Received::Take(grpc::ByteBuffer* buffer) {
   return true;
 }
 
-void Message::AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes, engine::Engine* engine) {
+size_t Message::AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes,
+                         engine::Engine* engine) {
   const std::byte* data = piece.data + from;
   if (bytes <= kCopyBytes) {
     slices_.emplace_back(data, bytes);
-  } else {
-    slices_.emplace_back(const_cast<std::byte*>(data), bytes, &Release, new Hold{piece.hold, engine});
+    return bytes;
   }
+  slices_.emplace_back(const_cast<std::byte*>(data), bytes, &Release, new Hold{piece.hold, engine});
+  return 0;
 }
 
 }  // namespace tilewire::rpc

@@ -40,8 +40,9 @@ class Message {
   void AddCopy(const std::string& bytes) { slices_.emplace_back(bytes); }
   void AddCopy(const std::byte* data, size_t bytes) { slices_.emplace_back(data, bytes); }
   /// Bytes [from, from + bytes) of the piece: small ones are copied, others sent from where they are; the
-  /// piece's hold is dropped by the engine once gRPC has let go of the last of them.
-  void AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes, engine::Engine* engine);
+  /// piece's hold is dropped by the engine once gRPC has let go of the last of them. Returns how many bytes
+  /// it copied.
+  size_t AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes, engine::Engine* engine);
   grpc::ByteBuffer Build() { return grpc::ByteBuffer(slices_.data(), slices_.size()); }
 
  private:

@@ -188,6 +188,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
     // Copied, so that a client that takes its reply slowly holds none of the job's memory, and no place in
     // flight; and dropped at once, because the next piece may need its buffer.
     answer.AddCopy((*piece)->data, (*piece)->bytes);
+    job->CountCopied((*piece)->bytes);
   }
   answer.AddCopy(ReplyTail(*job));
   *reply = answer.Build();

@@ -138,6 +138,8 @@ TEST(SpanLog, TraceKeepsSpansAsTheyCameUpToItsBound) {
   }
   const Timing timing = Fill(log, kMaxTraceSpans + 10);
   ASSERT_EQ(timing.spans.size(), static_cast<size_t>(kMaxTraceSpans));
+  EXPECT_EQ(timing.spans_dropped, 10U);
+  EXPECT_EQ(Fill(without, 1).spans_dropped, 0U) << "none were wanted";
   for (size_t i = 0; i < timing.spans.size(); i += 999) {
     EXPECT_EQ(timing.spans[i].index, i);
     EXPECT_EQ(timing.spans[i].track, 7U);

@@ -155,6 +155,7 @@ TEST_F(MetricsTest, EngineIsReadAtEachScrape) {
   stats.jobs_refused_busy = 3;
   stats.jobs_refused_limit = 4;
   stats.bytes_copied_in = 77;
+  stats.bytes_copied_by_cpu = 99;
   stats.device_failed = true;
   const std::string text = metrics.Render();
   Has(text, "tilewire_device_budget_bytes 1000");
@@ -163,6 +164,7 @@ TEST_F(MetricsTest, EngineIsReadAtEachScrape) {
   Has(text, R"(tilewire_jobs_refused_total{reason="BUSY"} 3)");
   Has(text, R"(tilewire_jobs_refused_total{reason="LIMIT"} 4)");
   Has(text, "tilewire_copied_in_bytes_total 77");
+  Has(text, "tilewire_copied_bytes_total 99");
   Has(text, "tilewire_device_failed 1");
 }
 
@@ -184,7 +186,7 @@ TEST_F(MetricsTest, ReadmeNamesEachMetric) {
         << name << " is not in server/ops/README.md";
     ++families;
   }
-  EXPECT_EQ(families, 28);
+  EXPECT_EQ(families, 29);
 }
 
 TEST_F(MetricsTest, ProcessIsPlausible) {
