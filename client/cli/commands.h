@@ -18,7 +18,8 @@ struct Globals {
   bool json = false;
   bool timing = false;
   std::optional<std::chrono::milliseconds> timeout;
-  uint32_t connections = 1;  ///< 0: as many as the call is worth
+  uint32_t connections = 1;     ///< 0: as many as the call is worth
+  std::string trace, timeline;  ///< files for the trace and its picture; empty: none
   std::stop_token stop;
 
   client::CallOptions call_options() const;

@@ -27,10 +27,13 @@ class CommandLine {
   void AddGaussianPdf();
   void AddInfo();
   void AddInspection();
+  /// Options that only operations can follow.
+  void RefuseTrace(const std::string& command) const;
 
   CLI::App app_{"tilewire: array kernels of a Tilewire server", "tilewire"};
   Globals* globals_;
   CLI::Option* server_ = nullptr;
+  CLI::Option *trace_ = nullptr, *timeline_ = nullptr;
   double timeout_seconds_ = 0;
   std::string axes_, output_ = "rmse", mean_, stddev_, shape_, dtype_ = "f32";
   RmseArguments rmse_;
@@ -56,6 +59,14 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   app_.add_option("--connections", globals->connections,
                   "Connections that may carry one large call; 0: by size and cores (default: 1)")
       ->check(CLI::Range(0, 64));
+  trace_ = app_.add_option("--trace", globals->trace,
+                           "Write every span of the operation to this JSON file (Chrome trace, Perfetto)")
+               ->type_name("FILE.json");
+  timeline_ =
+      app_.add_option("--timeline", globals->timeline, "Draw the spans of the operation into this file")
+          ->type_name("FILE.svg");
+  for (auto* option : {trace_, timeline_})
+    option->check([](const std::string& path) { return path.empty() ? "is empty; allowed: a path" : ""; });
   app_.failure_message([](const CLI::App* app, const CLI::Error& error) {
     const auto* wrong = dynamic_cast<const CLI::ParseError*>(&error);
     return (wrong != nullptr ? ExplainParseError(*app, *wrong) : error.what()) +
@@ -129,6 +140,7 @@ void CommandLine::AddInfo() {
   const auto* axes =
       command->add_option("--axes,--axis", axes_, "Axes for --kernels rmse or transpose")->needs(shape);
   command->callback([this, kernels, shape, axes] {
+    RefuseTrace("info");
     if (kernels->count() == 0) {
       command_ = [this] { return RunInfo(*globals_); };
       return;
@@ -150,10 +162,21 @@ void CommandLine::AddInfo() {
 void CommandLine::AddInspection() {
   auto* ping = app_.add_subcommand("ping", "Round trip times of the health check");
   ping->add_option("-n,--count", pings_, "How many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  ping->callback([this] { command_ = [this] { return RunPing(*globals_, pings_); }; });
+  ping->callback([this] {
+    RefuseTrace("ping");
+    command_ = [this] { return RunPing(*globals_, pings_); };
+  });
   app_.add_subcommand("selftest", "Check the server's results against published bits")->callback([this] {
+    RefuseTrace("selftest");
     command_ = [this] { return RunSelftest(*globals_); };
   });
+}
+
+void CommandLine::RefuseTrace(const std::string& command) const {
+  for (const auto* option : {trace_, timeline_})
+    if (option->count() > 0)
+      throw CLI::ValidationError(option->get_name(), "needs an operation to trace, which " + command +
+                                                         " is not; allowed: rmse, transpose, gaussian-pdf");
 }
 
 std::optional<int> CommandLine::Parse(int argc, char** argv) {

@@ -3,6 +3,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
+#include "client/cli/trace_files.h"
 #include "client/cpp/file.h"
 #include "client/cpp/npy.h"
 
@@ -81,16 +82,31 @@ int PrintFile(const Globals& globals, const std::string& path, const Reply& repl
   return Print(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
+/// What follows an answer: the files of --trace and --timeline. `exit_code` is what printing it gave.
+int WriteTrace(TraceFiles* files, const client::Operation& operation, std::span<const ArraySource> operands,
+               const Reply& reply, int exit_code) {
+  const Status status = files->Write(operation, operands, reply);
+  return status.ok() ? exit_code : PrintError(status);
+}
+
+/// Runs `operation` from start to end, its result going to a file.
+int RunWithFile(const Globals& globals, const client::Operation& operation,
+                std::span<const ArraySource> operands, const std::string& out) {
+  auto files = TraceFiles::Open(globals, out);
+  if (!files) return PrintError(files.error(), kExitUsage);
+  int exit_code = kExitOk;
+  const auto reply = RunToFile(globals, operation, operands, out, &exit_code);
+  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
+  MaybePrintTiming(globals, *reply);
+  return WriteTrace(&*files, operation, operands, *reply, PrintFile(globals, out, *reply));
+}
+
 /// One array in, one out.
 int RunFileToFile(const Globals& globals, const client::Operation& operation, const std::string& in,
                   const std::string& out) {
   const auto source = ArraySource::OpenNpy(in);
   if (!source) return PrintError(source.error(), kExitUsage);
-  int exit_code = kExitOk;
-  const auto reply = RunToFile(globals, operation, {&*source, 1}, out, &exit_code);
-  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
-  MaybePrintTiming(globals, *reply);
-  return PrintFile(globals, out, *reply);
+  return RunWithFile(globals, operation, {&*source, 1}, out);
 }
 
 int PrintRmse(const Globals& globals, const client::RmseReply& reply) {
@@ -120,6 +136,7 @@ client::CallOptions Globals::call_options() const {
   options.timeout = timeout;
   options.stop = stop;
   options.connections = connections;
+  options.trace = !trace.empty() || !timeline.empty();
   return options;
 }
 
@@ -139,19 +156,15 @@ int RunRmse(const Globals& globals, const RmseArguments& arguments) {
   const auto b = ArraySource::OpenNpy(arguments.b);
   if (!b) return PrintError(b.error(), kExitUsage);
   const client::RmseOp op{arguments.axes, arguments.output};
-
-  if (arguments.out.empty()) {
-    const auto reply = RmseValues(globals, *a, *b, op);
-    if (!reply) return PrintCallError(globals, reply.error(), kExitFailed);
-    MaybePrintTiming(globals, reply->reply);
-    return PrintRmse(globals, *reply);
-  }
   const ArraySource operands[] = {*a, *b};
-  int exit_code = kExitOk;
-  const auto reply = RunToFile(globals, op, operands, arguments.out, &exit_code);
-  if (!reply) return PrintCallError(globals, reply.error(), exit_code);
-  MaybePrintTiming(globals, *reply);
-  return PrintFile(globals, arguments.out, *reply);
+  if (!arguments.out.empty()) return RunWithFile(globals, op, operands, arguments.out);
+
+  auto files = TraceFiles::Open(globals);
+  if (!files) return PrintError(files.error(), kExitUsage);
+  const auto reply = RmseValues(globals, *a, *b, op);
+  if (!reply) return PrintCallError(globals, reply.error(), kExitFailed);
+  MaybePrintTiming(globals, reply->reply);
+  return WriteTrace(&*files, op, operands, reply->reply, PrintRmse(globals, *reply));
 }
 
 int RunTranspose(const Globals& globals, const TransposeArguments& arguments) {

@@ -81,6 +81,7 @@ ordered_json JsonTiming(const client::Reply& reply) {
   out["lanes"] = t.lanes;
   out["streams"] = t.streams;
   out["device"] = t.device;
+  if (t.bytes_copied) out["bytes_copied"] = *t.bytes_copied;
   if (t.overlap) out["overlap"] = *t.overlap;
   if (!t.bottleneck.empty()) out["bottleneck"] = t.bottleneck;
   out["client_wall_us"] = reply.client_wall_us;
@@ -117,6 +118,8 @@ void PrintTiming(const client::Reply& reply) {
   if (reply.client_wall_us > 0) std::fprintf(stderr, ", %.2f GB/s", bytes / reply.client_wall_us / 1000);
   std::fprintf(stderr, "\n");
   if (t.overlap) std::fprintf(stderr, "  %-14s%.2f\n", "overlap", *t.overlap);
+  if (t.bytes_copied && bytes > 0)
+    std::fprintf(stderr, "  copies per payload byte %.2f\n", static_cast<double>(*t.bytes_copied) / bytes);
 }
 
 ProgressLine::ProgressLine() : enabled_(::isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_(start_) {}

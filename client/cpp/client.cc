@@ -9,7 +9,9 @@
 #include "client/cpp/channels.h"
 #include "client/cpp/convert.h"
 #include "client/cpp/retry.h"
+#include "client/cpp/span_recorder.h"
 #include "client/cpp/striped_call.h"
+#include "client/cpp/unary_call.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
 
@@ -30,65 +32,6 @@ void TransposeAsStored(TransposeOp* op, ArraySource* source) {
   }
   op->axes = std::move(axes);
   *source = source->AsStored();
-}
-
-void FillOperand(const ArraySource& source, v1::Operand* operand) {
-  ToProto(source.spec(), operand->mutable_spec());
-  SourceReader reader(source);
-  const SourceSlice slice = reader.Slice(0, static_cast<uint64_t>(source.spec().bytes()));
-  operand->set_data(slice.bytes.data(), slice.bytes.size());
-}
-
-/// The reply of a unary call: all response messages have the same fields.
-template <typename Response>
-Status TakeUnary(const Response& response, const CallSpec& spec, Reply* reply) {
-  TILEWIRE_RETURN_IF_ERROR(CheckSpec(response.result().spec(), spec.result));
-  const std::string& data = response.result().data();
-  if (data.size() != static_cast<size_t>(spec.result.bytes()))
-    return BadReply("the result has " + std::to_string(data.size()) + " bytes, expected " +
-                    std::to_string(spec.result.bytes()));
-  TILEWIRE_RETURN_IF_ERROR(spec.sink(0, {reinterpret_cast<const uint8_t*>(data.data()), data.size()}));
-  *reply = {.spec = spec.result,
-            .numeric_version = response.numeric_version(),
-            .timing = FromProto(response.timing())};
-  return {};
-}
-
-/// Sends `request`, whose operation and operands are set, by `method` of the stub.
-template <typename Request, typename Response>
-void SendUnary(v1::Kernels::Stub* stub,
-               grpc::Status (v1::Kernels::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-               const Request& request, const CallSpec& spec, Attempt* attempt) {
-  grpc::ClientContext context;
-  Prepare(spec.options, spec.deadline, &context);
-  const std::stop_callback on_stop(spec.options.stop, [&context] { context.TryCancel(); });
-  Response response;
-  attempt->status = FromGrpc((stub->*method)(&context, request, &response), context);
-  if (attempt->status.ok()) attempt->status = TakeUnary(response, spec, &attempt->reply);
-}
-
-Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
-  using Stub = v1::Kernels::Stub;
-  // `anything_sent` stays false: computing again changes nothing, so an unanswered call may be repeated.
-  Attempt attempt;
-  if (const auto* rmse = std::get_if<RmseOp>(&spec.operation)) {
-    v1::RmseRequest request;
-    ToProto(*rmse, request.mutable_op());
-    FillOperand(spec.sources[0], request.mutable_a());
-    FillOperand(spec.sources[1], request.mutable_b());
-    SendUnary(stub, &Stub::Rmse, request, spec, &attempt);
-  } else if (const auto* gaussian = std::get_if<GaussianOp>(&spec.operation)) {
-    v1::GaussianPdfRequest request;
-    ToProto(*gaussian, request.mutable_op());
-    FillOperand(spec.sources[0], request.mutable_input());
-    SendUnary(stub, &Stub::GaussianPdf, request, spec, &attempt);
-  } else {
-    v1::TransposeRequest request;
-    ToProto(std::get<TransposeOp>(spec.operation), request.mutable_op());
-    FillOperand(spec.sources[0], request.mutable_input());
-    SendUnary(stub, &Stub::Transpose, request, spec, &attempt);
-  }
-  return attempt;
 }
 
 std::optional<std::chrono::system_clock::time_point> DeadlineOf(const CallOptions& options) {
@@ -114,7 +57,7 @@ class Client::Impl {
   Result<std::chrono::nanoseconds> Ping(const CallOptions& options);
 
  private:
-  Result<Reply> Attempts(const CallSpec& spec, bool streamed);
+  Result<Reply> Attempts(CallSpec spec, bool streamed);
   Attempt Stream(const CallSpec& spec);
 
   std::shared_ptr<grpc::Channel> channel_;
@@ -135,33 +78,40 @@ Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySo
   std::vector<ArraySource> sources(operands.begin(), operands.end());
   if (auto* transpose = std::get_if<TransposeOp>(&operation); transpose && sources[0].fortran_order())
     TransposeAsStored(transpose, &sources[0]);
-  const CallSpec spec{operation, std::move(sources), result, sink, options, DeadlineOf(options)};
+  CallSpec spec{operation, std::move(sources), result, sink, options, DeadlineOf(options)};
   const bool small = bytes <= kUnaryBytes && result.bytes() <= kUnaryBytes - bytes;
-  return Attempts(spec, options.form == CallForm::kAuto ? !small : options.form == CallForm::kStream);
+  return Attempts(std::move(spec),
+                  options.form == CallForm::kAuto ? !small : options.form == CallForm::kStream);
 }
 
-Result<Reply> Client::Impl::Attempts(const CallSpec& spec, bool streamed) {
+Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
   const auto start = Retry::Clock::now();
+  std::optional<SpanRecorder> recorder;
+  if (spec.options.trace) spec.recorder = &recorder.emplace(start);
   std::optional<Retry::Clock::time_point> deadline;
   if (spec.options.timeout) deadline = start + *spec.options.timeout;
   Retry retry(spec.options.max_attempts, deadline);
   for (int attempts = 1;; ++attempts) {
     if (spec.options.stop.stop_requested())
       return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));
+    const double begin_us = recorder ? recorder->Now() : 0;
     Attempt attempt = streamed ? Stream(spec) : UnaryCall(kernels_.get(), spec);
     if (attempt.status.ok()) {
       attempt.reply.attempts = attempts;
       attempt.reply.client_wall_us =
           std::chrono::duration<double, std::micro>(Retry::Clock::now() - start).count();
+      if (recorder) attempt.reply.trace = recorder->Finish(attempt.reply.timing);
       return std::move(attempt.reply);
     }
     if (!streamed && attempt.status.reason() == "USE_EXECUTE" && spec.options.form == CallForm::kAuto) {
       streamed = true;
+      if (recorder) recorder->Retry(begin_us);
       continue;
     }
     const auto wait = retry.Next(attempt.status, attempt.anything_sent);
     if (!wait) return Fail(std::move(attempt.status));
     Retry::Sleep(*wait, spec.options.stop);
+    if (recorder) recorder->Retry(begin_us);
   }
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "client/cpp/source.h"
+#include "client/cpp/spans.h"
 #include "kernels/array/kernel_info.h"
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
@@ -66,6 +67,9 @@ struct Timing {
   std::string device;
   std::optional<double> overlap;
   std::string bottleneck;
+  std::optional<uint64_t> bytes_copied;  ///< array bytes that the server's CPU copied
+  std::vector<ServerSpan> spans;         ///< with CallOptions::trace
+  uint64_t spans_dropped = 0;            ///< of those, beyond 20,000
 };
 
 /// What a successful call tells beside the result's bytes.
@@ -76,6 +80,7 @@ struct Reply {
   double client_wall_us = 0;    ///< the whole call as the caller saw it, retries included
   int attempts = 1;             ///< 2 or more when it was retried
   bool streamed = false;        ///< Execute, not a unary call
+  std::optional<Trace> trace;   ///< with CallOptions::trace; the server's spans are in `timing`
 };
 
 /// Reply of an RMSE call: `values` in row-major order of `reply.spec.shape`.
@@ -113,6 +118,9 @@ struct CallOptions {
   uint32_t connections = 1;
   /// The sink may be called by several threads at once, for different bytes.
   bool concurrent_sink = false;
+  /// Keep every span of the call, at the server and here: Timing::spans and Reply::trace. Off, it costs
+  /// nothing.
+  bool trace = false;
 };
 
 /// Takes result bytes: `bytes` at `offset` of the result, each byte once. With one connection offsets ascend

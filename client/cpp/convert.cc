@@ -79,6 +79,13 @@ Timing FromProto(const v1::Timing& t) {
   out.streams = t.streams();
   out.device = t.device();
   out.bottleneck = t.bottleneck();
+  if (t.has_bytes_copied()) out.bytes_copied = t.bytes_copied();
+  out.spans_dropped = t.spans_dropped();
+  for (const v1::Span& span : t.spans())
+    if (v1::Stage_IsValid(span.stage()) &&
+        span.stage() != v1::STAGE_UNSPECIFIED)  // newer stages: no concern of this client
+      out.spans.push_back({static_cast<Stage>(span.stage()), span.begin_us(), span.end_us(), span.track(),
+                           span.index(), span.bytes(), span.operand()});
   return out;
 }
 

@@ -34,7 +34,8 @@ StreamCall::StreamCall(const CallSpec& spec, Stripe* stripe, std::shared_ptr<grp
     : spec_(spec),
       stripe_(stripe),
       channel_(std::move(channel)),
-      readers_(spec.sources.begin(), spec.sources.end()) {
+      readers_(spec.sources.begin(), spec.sources.end()),
+      trace_(spec.recorder) {
   context_.emplace();
   Prepare(spec_.options, spec_.deadline, &*context_);
 }
@@ -54,6 +55,7 @@ Status StreamCall::RunFirst(uint32_t streams, OnOpened on_opened, Reply* reply) 
   SetOperation(spec_.operation, open);
   for (const auto& source : spec_.sources) ToProto(source.spec(), open->add_operands());
   open->mutable_options()->set_streams(streams);
+  open->mutable_options()->set_trace(spec_.options.trace);
   Status status = Run();
   if (status.ok() && !result_seen_) status = BadReply("the stream ended well, but without a Result");
   *reply = std::move(reply_);
@@ -76,6 +78,7 @@ Status StreamCall::Run() {
 
 void StreamCall::Loop() {
   stream_ = stub_->PrepareCall(&*context_, "/tilewire.v1.Kernels/Execute", &queue_);
+  trace_.CallBegins();
   stream_->StartCall(AsPointer(kStart));
   pending_ = 1;
   void* tag = nullptr;
@@ -91,14 +94,13 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
     case kStart:
       // Even a call that could not start ends through Read and Finish, which tell why.
       if (ok) WriteFirst();
-      incoming_.Clear();
-      stream_->Read(&incoming_, AsPointer(kRead));
-      ++pending_;
+      ReadNext();
       break;
     case kWrite:
       writing_ = false;
       if (ok && opened_) {
         if (last_chunk_.bytes > 0) {
+          trace_.Wrote(last_chunk_);
           stripe_->Sent(last_chunk_.bytes);
           readers_[last_chunk_.operand].Done(last_chunk_.offset, last_chunk_.bytes);
         }
@@ -108,20 +110,27 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
     case kRead:
       if (ok) {
         OnMessage();
-        incoming_.Clear();
-        stream_->Read(&incoming_, AsPointer(kRead));
+        ReadNext();
       } else {
         finishing_ = true;
         stream_->Finish(&final_, AsPointer(kFinish));
+        ++pending_;
       }
-      ++pending_;
       break;
     default:
       break;  // half-close and finish: nothing more to do
   }
 }
 
+void StreamCall::ReadNext() {
+  incoming_.Clear();
+  trace_.ReadBegins();
+  stream_->Read(&incoming_, AsPointer(kRead));
+  ++pending_;
+}
+
 void StreamCall::WriteFirst() {
+  trace_.OpenBegins();
   const grpc::Slice slice(first_.SerializeAsString());
   writing_ = true;
   stream_->Write(grpc::ByteBuffer(&slice, 1), AsPointer(kWrite));
@@ -133,6 +142,7 @@ void StreamCall::WriteNext() {
   if (!turn_ || turn_->bytes == 0) turn_ = stripe_->NextTurn();
   if (!turn_) {
     half_closed_ = true;
+    trace_.HalfCloses();
     stream_->WritesDone(AsPointer(kHalfClose));
     ++pending_;
     return;
@@ -143,6 +153,7 @@ void StreamCall::WriteNext() {
           wire::ChunkHeader(last_chunk_.operand, last_chunk_.offset, std::nullopt, last_chunk_.bytes)),
       gate_->Wrap(readers_[last_chunk_.operand].Slice(last_chunk_.offset, last_chunk_.bytes))};
   writing_ = true;
+  trace_.WriteBegins();
   stream_->Write(grpc::ByteBuffer(slices, 2), AsPointer(kWrite));
   ++pending_;
 }
@@ -170,6 +181,7 @@ Status StreamCall::HandleResponse(const v1::ExecuteResponse& response) {
   if (first ? !response.has_opened() : !response.has_joined())
     return {};  // newer than this client: no concern of it
   if (opened_) return BadReply(first ? "Opened twice" : "Joined twice");
+  trace_.Opened(first ? 0 : response.joined().stream());
   if (first) TILEWIRE_RETURN_IF_ERROR(on_opened_(response.opened()));
   opened_ = true;
   WriteNext();
@@ -186,7 +198,10 @@ Status StreamCall::HandleChunk(const wire::ChunkView& chunk) {
     return Status(Code::kDataLoss, "CHECKSUM",
                   "output chunk at " + std::to_string(chunk.offset) + ": crc32c differs");
   next_output_ = chunk.offset + chunk.data_bytes;
-  return stripe_->Deliver(chunk.offset, chunk.data);
+  trace_.ChunkCame(chunk.offset, chunk.data_bytes);
+  TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(chunk.offset, chunk.data));
+  trace_.Delivered(chunk.offset, chunk.data_bytes);
+  return {};
 }
 
 Status StreamCall::HandleResult(const v1::Result& result) {
@@ -195,6 +210,7 @@ Status StreamCall::HandleResult(const v1::Result& result) {
   if (result.results_size() != 1)
     return BadReply(std::to_string(result.results_size()) + " results, expected 1");
   const v1::ArrayResult& array = result.results(0);
+  trace_.ResultCame(array.data().size());
   TILEWIRE_RETURN_IF_ERROR(CheckSpec(array.spec(), spec_.result));
   const auto* bytes = reinterpret_cast<const uint8_t*>(array.data().data());
   if (!array.data().empty()) TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(0, {{bytes, array.data().size()}}));

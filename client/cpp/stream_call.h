@@ -25,6 +25,7 @@
 #include "client/cpp/convert.h"
 #include "client/cpp/release_gate.h"
 #include "client/cpp/schedule.h"
+#include "client/cpp/span_recorder.h"
 #include "client/cpp/stripe.h"
 #include "proto/wire/codec.h"
 
@@ -38,6 +39,7 @@ struct CallSpec {
   const Sink& sink;
   const CallOptions& options;
   std::optional<std::chrono::system_clock::time_point> deadline;
+  SpanRecorder* recorder = nullptr;  ///< of a traced call
 };
 
 /// How an attempt ended.
@@ -82,6 +84,7 @@ class StreamCall {
   Status Run();
   void Loop();
   void OnEvent(intptr_t tag, bool ok);
+  void ReadNext();
   void WriteFirst();
   void WriteNext();
   void OnMessage();
@@ -101,6 +104,7 @@ class StreamCall {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   std::shared_ptr<ReleaseGate> gate_ = std::make_shared<ReleaseGate>();
   std::vector<SourceReader> readers_;
+  StreamTrace trace_;
   v1::ExecuteRequest first_;       ///< Open or Join
   OnOpened on_opened_;             ///< of the first stream
   std::optional<ChunkPlan> turn_;  ///< what is being sent, or was last

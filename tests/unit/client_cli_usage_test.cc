@@ -23,7 +23,7 @@ TEST_F(Cli, UsageAndFilesExitWith2) {
                                              {"--timeout", "abc", "ping"},
                                              {"ping", "-n", "0"},
                                              {"rmse", A(), B(), "extra"},
-                                             {"rmse", A(), B(), "--trace", "x"}}) {
+                                             {"rmse", A(), B(), "--spans", "x"}}) {
     EXPECT_EQ(Run(arguments).exit_code, 2) << ::testing::PrintToString(arguments);
   }
   testing::WriteFile(dir_.File("text.npy"), "hello");
@@ -49,7 +49,7 @@ TEST_F(Cli, UsageErrorsNameTheWrongWord) {
       {{"convolve", A(), "--sigma", "1"}, "'convolve' is no command; commands: rmse, "},
       {{"--bogus"}, "'--bogus' is no option; commands: rmse, "},
       {{"rmse", "--bogus"}, "'--bogus' is no option\n"},
-      {{"rmse", A(), B(), "--trace", "x"}, "'--trace' is no option\n"},
+      {{"rmse", A(), B(), "--spans", "x"}, "'--spans' is no option\n"},
       {{"rmse", A()}, "B is required\n"},
       {{"rmse", A(), B(), "--axis", ""}, "--axis: is empty"},
       {{"transpose", A(), dir_.File("t.npy"), "--axes", ""}, "--axes: is empty"},

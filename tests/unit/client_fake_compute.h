@@ -71,6 +71,7 @@ inline void FillTiming(v1::Timing* timing, uint64_t in, uint64_t out) {
   timing->set_wall_us(100);
   timing->set_bytes_in(in);
   timing->set_bytes_out(out);
+  timing->set_bytes_copied(in + out + out / 2);
   timing->set_device("cpu");
   timing->set_bottleneck("kernel");
 }

@@ -14,12 +14,6 @@
 #include "tilewire/v1/kernels.grpc.pb.h"
 
 namespace tilewire::client::testing {
-namespace {
-
-using Lie = FakeBehaviour::Lie;
-
-}  // namespace
-
 class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::Service {
  public:
   Impl(const FakeBehaviour& behaviour, int port);
@@ -45,6 +39,11 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
   std::unique_ptr<grpc::Server> server_;
 
  private:
+  using Lie = FakeBehaviour::Lie;
+  void Note(const v1::Options& options) {
+    const std::lock_guard lock(mutex_);
+    log_.trace = options.trace();
+  }
   /// Counts the call and refuses it where behaviour says so; fills `behaviour` for the rest of it.
   grpc::Status Begin(grpc::ServerContext* context, bool stream, FakeBehaviour* behaviour);
   grpc::Status AwaitCancel(grpc::ServerContext* context);
@@ -118,6 +117,7 @@ grpc::Status FakeServer::Impl::Rmse(grpc::ServerContext* context, const v1::Rmse
   FakeBehaviour behaviour;
   if (auto status = Begin(context, false, &behaviour); !status.ok()) return status;
   if (behaviour.silent) return AwaitCancel(context);
+  Note(request->options());
   const auto spec = ReadSpec(request->a().spec());
   if (!spec) return FromStatus(spec.error());
   const auto bytes = static_cast<size_t>(spec->bytes());
@@ -133,6 +133,7 @@ grpc::Status FakeServer::Impl::OneOperand(grpc::ServerContext* context, const Re
   FakeBehaviour behaviour;
   if (auto status = Begin(context, false, &behaviour); !status.ok()) return status;
   if (behaviour.silent) return AwaitCancel(context);
+  Note(request.options());
   const auto spec = ReadSpec(request.input().spec());
   if (!spec) return FromStatus(spec.error());
   const std::string& data = request.input().data();
@@ -159,6 +160,7 @@ grpc::Status FakeServer::Impl::Execute(grpc::ServerContext* context, Stream* str
   if (!stream->Read(&request) || !request.has_open()) return {grpc::INVALID_ARGUMENT, "no Open"};
   if (behaviour.silent) return AwaitCancel(context);
   const v1::Open open = request.open();
+  Note(open.options());
   std::vector<Operand> operands;
   ArraySpec spec;
   for (const auto& operand : open.operands()) {

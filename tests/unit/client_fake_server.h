@@ -51,6 +51,7 @@ struct FakeLog {
   std::vector<Chunk> chunks;          ///< of all streams, as they came
   std::vector<std::string> mistakes;  ///< violations of the contract by the client
   std::string request_id;             ///< of the last call
+  bool trace = false;                 ///< whether the last operation wanted its spans
 };
 
 /// Listens on loopback until destroyed. Thread-safe.

@@ -1,0 +1,34 @@
+// Colours and words of the picture.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/cli/tracks.h"
+
+namespace tilewire::cli {
+
+/// How a stage looks.
+struct Paint {
+  const char* stage;  ///< Piece::name
+  const char* style;  ///< class in the style sheet
+  const char* colour;
+  bool waits;  ///< drawn pale
+};
+
+/// The stages of one side, in the order of the data's way.
+std::span<const Paint> PaintsOf(bool server);
+/// The class of a stage.
+const char* StyleOf(bool server, const std::string& stage);
+/// The <style> element: light, and dark where the reader prefers that.
+std::string StyleSheet();
+
+/// `text` as XML text or attribute value; bytes that XML does not know become '?'.
+std::string Escape(const std::string& text);
+
+/// How long a stage took: as the server says, else the union of its pieces over all tracks.
+double StageMicros(const client::Reply& reply, const std::vector<Track>& tracks, bool server,
+                   const std::string& stage);
+
+}  // namespace tilewire::cli
