@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -61,7 +62,7 @@ inline constexpr size_t kMaxClientSpans = 20'000;
 /// result; it begins to send an output chunk before that is here. Each such pair bounds the server's origin
 /// from one side; the middle of what they leave is taken, and half its width is the error, about half the
 /// shortest round trip of a message. The spans of a server that are moved to this time line are thus right to
-/// ±clock_error_us against the client's; among themselves they are exact.
+/// ±clock_error_us against the client's; among themselves they need no alignment.
 struct Trace {
   std::vector<ClientSpan> spans;  ///< of the last attempt, as they ended; kCall and kRetry of all
   uint64_t spans_dropped = 0;     ///< that found no room
