@@ -69,6 +69,9 @@ class Admission {
   /// Refuses everything that waits and everything to come with `why`.
   void Close(const Status& why);
 
+  /// Device bytes that a bulk job may have at most.
+  int64_t bulk_device_bytes() const { return bulk_.device_whole; }
+
   /// Fills budgets, bytes in use, jobs in flight and queued, and the counters of decisions.
   void Snapshot(EngineStats* stats) const;
 

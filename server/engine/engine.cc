@@ -28,6 +28,14 @@ EngineOptions WithDefaults(EngineOptions options, const Device& device) {
   return options;
 }
 
+/// A refusal for good of a job that could not run windowed either, for the reason `why`.
+Status Explained(Status refusal, const std::string& why) {
+  if (why.empty() || refusal.reason() != "LIMIT") return refusal;
+  Status::Detail detail = *refusal.detail();
+  detail.message += "; it cannot be computed part by part either: " + why;
+  return Status(std::move(detail));
+}
+
 Status Gone() {
   return Status(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down");
 }
@@ -104,27 +112,27 @@ JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
 
 Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& options,
                             OnOpened on_opened) {
-  JobOptions granted_options = options;
-  granted_options.streams = GrantStreams(*operation, options.streams);
-  const Demand demand = DemandOf(*operation, granted_options.streams);
+  std::string why;
+  const JobLayout layout = Arrange(&operation, options, &why);
+  const Demand demand = DemandOf(*operation, layout);
   // std::function wants copyable state.
   auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
   return admission_.Request(demand, options.deadline,
-                            [this, owned, options = std::move(granted_options), asked = Clock::now(),
+                            [this, owned, options, layout, why = std::move(why), asked = Clock::now(),
                              on_opened = std::move(on_opened)](Result<Ticket> ticket) {
-                              if (!ticket) return on_opened(Fail(std::move(ticket).error()));
+                              if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
                               const TimePoint granted = Clock::now();
-                              auto job = Start(std::move(*owned), options, *std::move(ticket));
+                              auto job = Start(std::move(*owned), options, layout, *std::move(ticket));
                               if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
                               on_opened(std::move(job));
                             });
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                           Ticket ticket) {
+                                           const JobLayout& layout, Ticket ticket) {
   if (failed_.load()) return Fail(Gone());
   const bool small = IsSmallJob(*operation);
-  Result<JobResources> resources = Lease(*operation, options.streams, std::move(ticket));
+  Result<JobResources> resources = Lease(*operation, layout, std::move(ticket));
   if (!resources) {
     if (device_->health().ok()) return Fail(std::move(resources).error());
     DeviceFailed();  // an idle server notices here first

@@ -35,6 +35,13 @@ struct EngineOptions {
   int max_streams = 16;  ///< of one job
 };
 
+/// How a job lies in memory: decided before it is admitted, leased when it is.
+struct JobLayout {
+  int streams = 1;
+  int64_t block_bytes = 0;
+  Ring ring;  ///< of a windowed job
+};
+
 /// Thread-safe. Outlives its jobs: destroy it only when every call has ended. The destructor waits for output
 /// that is still held.
 class Engine {
@@ -82,16 +89,17 @@ class Engine {
   Status MakeLanes();
   static bool IsSmallJob(const Operation& operation);
   bool InPlace(const Operation& operation) const;
-  Demand DemandOf(const Operation& operation, int streams) const;
-  int GrantStreams(const Operation& operation, int wanted) const;
-  Status LeaseApart(const Operation& operation, JobResources* resources);
-  Status LeasePacked(const Operation& operation, JobResources* resources);
-  Result<JobResources> Lease(const Operation& operation, int streams, Ticket ticket);
+  Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
+  int GrantStreams(const Operation& operation, int64_t block_bytes, int wanted) const;
+  Result<JobLayout> WindowedLayout(const Operation& operation, int wanted_streams) const;
+  JobLayout Arrange(std::unique_ptr<Operation>* operation, const JobOptions& options, std::string* why) const;
+  Status LeaseApart(const Operation& operation, const JobLayout& layout, JobResources* resources);
+  Status LeasePacked(const Operation& operation, const JobLayout& layout, JobResources* resources);
+  Result<JobResources> Lease(const Operation& operation, const JobLayout& layout, Ticket ticket);
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                     Ticket ticket);
+                                     const JobLayout& layout, Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
   int64_t BlockBytes(const Operation& operation) const;
-  int64_t StagingBytes(const Operation& operation, int streams) const;
   void DeviceFailed();
 
   const std::unique_ptr<Device> device_;

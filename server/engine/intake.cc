@@ -11,8 +11,9 @@ Status RunRule(const std::string& message) {
 }
 }  // namespace
 
-Intake::Intake(std::shared_ptr<Job> job)
+Intake::Intake(std::shared_ptr<Job> job, int stream)
     : job_(std::move(job)),
+      stream_(stream),
       operand_bytes_(job_->operation().operands()[0].bytes()),
       block_bytes_(job_->block_bytes()),
       runs_(job_->operation().operands().size()) {}
@@ -57,12 +58,13 @@ Status Intake::BeginChunk(uint32_t operand, uint64_t offset, uint64_t bytes) {
 
 std::optional<std::span<std::byte>> Intake::NextPlace() {
   Run& run = runs_[operand_];
-  const int64_t index = run.next / block_bytes_, within = run.next % block_bytes_;
-  if (!run.block) run.block = job_->TakeBlock(operand_, index);
+  if (!run.block) run.block = job_->TakeBlock(run.next / block_bytes_);
   if (!run.block) return std::nullopt;
-  const int64_t block_end = std::min((index + 1) * block_bytes_, operand_bytes_);
-  const auto room = std::min<uint64_t>(block_end - run.next, chunk_left_);
-  return std::span(run.block->data + within, room);
+  return job_->PlaceIn(*run.block, operand_, run.next, static_cast<int64_t>(chunk_left_));
+}
+
+void Intake::WhenPlaceFree(std::function<void()> function) {
+  job_->WhenBlockFree(std::move(function), stream_, runs_[operand_].next / block_bytes_);
 }
 
 void Intake::Filled(size_t bytes) {

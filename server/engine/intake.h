@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,7 +20,8 @@ namespace tilewire::engine {
 /// Used by one thread at a time, but for blocks_done().
 class Intake {
  public:
-  explicit Intake(std::shared_ptr<Job> job);
+  /// Of stream `stream` of the job.
+  explicit Intake(std::shared_ptr<Job> job, int stream = 0);
   /// Gives unfinished blocks back.
   ~Intake();
   Intake(const Intake&) = delete;
@@ -28,9 +30,11 @@ class Intake {
   /// Begins chunk [offset, offset + bytes) of `operand`. INVALID_ARGUMENT: no such operand (BAD_VALUE),
   /// empty, beyond the end, or against the rule of runs (RUN_RULE).
   Status BeginChunk(uint32_t operand, uint64_t offset, uint64_t bytes);
-  /// Where the next bytes of the chunk go and how many at most; nothing while the job has no free staging
-  /// block (then Job::WhenBlockFree) or has failed (Job::status).
+  /// Where the next bytes of the chunk go and how many at most; nothing while the job has no place for them
+  /// (then WhenPlaceFree) or has failed (Job::status).
   std::optional<std::span<std::byte>> NextPlace();
+  /// Calls `function` once NextPlace may succeed or the job has failed; see Job::WhenBlockFree.
+  void WhenPlaceFree(std::function<void()> function);
   /// `bytes` bytes were written to the last place.
   void Filled(size_t bytes);
   /// Bytes of the chunk that have no place yet.
@@ -49,6 +53,7 @@ class Intake {
   };
 
   const std::shared_ptr<Job> job_;
+  const int stream_;
   const int64_t operand_bytes_, block_bytes_;
   std::vector<Run> runs_;  ///< [operand]
   uint32_t operand_ = 0;   ///< of the chunk

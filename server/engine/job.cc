@@ -12,7 +12,7 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       operation_(std::move(operation)),
       context_(context),
       resources_(std::move(resources)),
-      ordered_(context->overlap && context->lanes.size() == 1 &&
+      ordered_(context->overlap && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!resources_.in_place || operation_->finish_work(resources_.buffers))),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
@@ -22,6 +22,7 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
   for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
   for (size_t i = 0; i < resources_.output_blocks.size(); ++i) free_outputs_.push_back(static_cast<int>(i));
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
+  if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes());
   CountMissing();
 }
 
@@ -52,14 +53,20 @@ Status Job::ClaimBlock(uint32_t operand, int64_t index) {
   return {};
 }
 
-std::optional<Job::Block> Job::TakeBlock(uint32_t operand, int64_t index) {
+std::optional<Job::Block> Job::TakeBlock(int64_t index) {
   std::lock_guard lock(mutex_);
-  if (!status_.ok()) return std::nullopt;
-  if (resources_.in_place) return Block{resources_.buffers.operands[operand] + index * block_bytes(), -1};
-  if (free_blocks_.empty()) return std::nullopt;
+  if (!status_.ok() || !MayTakeLocked(index)) return std::nullopt;
+  if (resources_.in_place) return Block{};
   const int staging = free_blocks_.back();
   free_blocks_.pop_back();
-  return Block{resources_.input_blocks[staging].data(), staging};
+  return Block{staging};
+}
+
+std::span<std::byte> Job::PlaceIn(const Block& block, uint32_t operand, int64_t offset, int64_t bytes) const {
+  const int64_t within = offset % block_bytes();
+  bytes = std::min(bytes, block_bytes() - within);
+  if (block.staging < 0) return PieceAt(resources_.buffers.operands[operand], offset, bytes);
+  return {resources_.input_blocks[block.staging].data() + within, static_cast<size_t>(bytes)};
 }
 
 void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
@@ -73,37 +80,53 @@ void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
     }
     ++blocks_arrived_;
     bytes_arrived_ += bytes;
+    if (window_) window_->Committed(index);
     if (block.staging < 0) {
       BlockArrivedLocked(index, &later);
     } else {
-      const int lane = NextLane();
-      lanes_used_ |= uint64_t{1} << lane;
-      launched_ = true;
-      context_->lanes[lane]->CopyIn(
-          resources_.buffers.operands[operand] + index * block_bytes(), block.data, bytes,
-          [self = shared_from_this(), index, block,
-           span = Span{.stage = Stage::kH2D,
-                       .track = static_cast<uint32_t>(lane),
-                       .index = static_cast<uint64_t>(index),
-                       .bytes = static_cast<uint64_t>(bytes),
-                       .operand = operand}](const Completion& completion) {
-            Deferred after;
-            {
-              std::lock_guard inner(self->mutex_);
-              self->free_blocks_.push_back(block.staging);
-              for (auto& waiter : self->block_waiters_) after.push_back(std::move(waiter));
-              self->block_waiters_.clear();
-              if (self->CompletedLocked(span, completion, &after) && !self->ordered_)
-                self->BlockArrivedLocked(index, &after);
-            }
-            RunAll(&after);
-            self->ReportDeviceFailure(completion);
-          });
+      CopyInLocked(operand, index, block);
       if (ordered_) BlockArrivedLocked(index, &later);
     }
   }
   context_->count(1, bytes, 0, 0);
   RunAll(&later);
+}
+
+/// A block of a windowed job may lie in several slots, hence in several copies: on one lane, so that the last
+/// one to be done is the last one.
+void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
+  const int lane = NextLane();
+  lanes_used_ |= uint64_t{1} << lane;
+  launched_ = true;
+  Span span{.stage = Stage::kH2D,
+            .track = static_cast<uint32_t>(lane),
+            .index = static_cast<uint64_t>(index),
+            .operand = operand};
+  const std::byte* from = resources_.input_blocks[block.staging].data();
+  for (int64_t at = index * block_bytes(), end = at + BlockLength(operand_bytes(), index); at < end;) {
+    const std::span<std::byte> to = PieceAt(resources_.buffers.operands[operand], at, end - at);
+    at += static_cast<int64_t>(to.size());
+    span.bytes = to.size();
+    context_->lanes[lane]->CopyIn(
+        to.data(), from, to.size(),
+        [self = shared_from_this(), span, index, block, last = at == end](const Completion& completion) {
+          Deferred after;
+          {
+            std::lock_guard inner(self->mutex_);
+            self->CompletedLocked(span, completion, &after);
+            if (last) self->BlockCopiedLocked(index, block, &after);
+          }
+          RunAll(&after);
+          self->ReportDeviceFailure(completion);
+        });
+    from += to.size();
+  }
+}
+
+void Job::BlockCopiedLocked(int64_t index, Block block, Deferred* later) {
+  free_blocks_.push_back(block.staging);
+  WakeBlockWaitersLocked(later);
+  if (status_.ok() && !ordered_) BlockArrivedLocked(index, later);
 }
 
 void Job::ReturnBlock(Block block) {
@@ -112,20 +135,23 @@ void Job::ReturnBlock(Block block) {
   {
     std::lock_guard lock(mutex_);
     free_blocks_.push_back(block.staging);
-    later.swap(block_waiters_);
+    WakeBlockWaitersLocked(&later);
   }
   RunAll(&later);
 }
 
-void Job::WhenBlockFree(std::function<void()> function) {
+void Job::WhenBlockFree(std::function<void()> function, int stream, int64_t index) {
+  Deferred later;
   {
     std::lock_guard lock(mutex_);
-    if (free_blocks_.empty() && status_.ok()) {
-      block_waiters_.push_back(std::move(function));
-      return;
+    if (!status_.ok() || MayTakeLocked(index)) {
+      later.push_back(std::move(function));
+    } else {
+      block_waiters_.push_back({stream, index, std::move(function)});
+      CheckWindowLocked(&later);
     }
   }
-  function();
+  RunAll(&later);
 }
 
 void Job::Help() {
@@ -153,21 +179,12 @@ void Job::ReportDeviceFailure(const Completion& completion) {
 
 void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
   const int64_t begin = index * block_bytes(), end = begin + BlockLength(operand_bytes(), index);
-  // First range that reaches past the block's begin; both ends ascend with the index.
-  int64_t low = 0, high = operation_->range_count();
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (operation_->range_bytes(middle).end > begin) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
   --blocks_left_;
-  for (int64_t i = low; i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
-    if (--missing_[i] == 0 && context_->overlap) LaunchRangeLocked(i, later);
-  // For study: copies first, then kernels.
-  if (!context_->overlap && blocks_left_ == 0)
+  for (int64_t i = RangeAt(*operation_, begin);
+       i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
+    if (--missing_[i] == 0 && (context_->overlap || window_)) LaunchRangeLocked(i, later);
+  // For study: copies first, then kernels. A windowed job has no room for that.
+  if (!context_->overlap && !window_ && blocks_left_ == 0)
     for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, later);
 }
 
@@ -175,12 +192,12 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
   launched_ = true;
-  context_->lanes[lane]->Launch(operation_->range_work(range, resources_.buffers),
-                                [self = shared_from_this(), range,
-                                 span = Span{.stage = Stage::kKernel,
-                                             .track = static_cast<uint32_t>(lane),
-                                             .index = static_cast<uint64_t>(range),
-                                             .bytes = RangeBytes(range)}](const Completion& completion) {
+  const Span span{.stage = Stage::kKernel,
+                  .track = static_cast<uint32_t>(lane),
+                  .index = static_cast<uint64_t>(range),
+                  .bytes = RangeBytes(range)};
+  context_->lanes[lane]->Launch(operation_->range_work(range, BuffersOf(range)),
+                                [self = shared_from_this(), range, span](const Completion& completion) {
                                   Deferred after;
                                   {
                                     std::lock_guard lock(self->mutex_);
@@ -196,6 +213,10 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
 void Job::RangeDoneLocked(int64_t range, Deferred* later) {
   context_->count(0, 0, 0, 1);
   --ranges_left_;
+  if (window_ && !ResultInRing()) {
+    const ByteInterval bytes = operation_->range_bytes(range);
+    LeaveLocked(range, bytes.end - bytes.begin, later);
+  }
   if (!range_done_.empty()) {
     range_done_[range] = true;
     while (done_prefix_ < operation_->range_count() && range_done_[done_prefix_]) ++done_prefix_;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "server/engine/operation.h"
 #include "server/engine/span_log.h"
 #include "server/engine/timer.h"
+#include "server/engine/window.h"
 
 namespace tilewire::engine {
 
@@ -42,8 +44,9 @@ using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
 struct JobOptions {
   std::string identity = "anonymous";  ///< who owns it
   int streams = 1;                     ///< streams that the caller would like to spread it over
-  bool trace = false;                  ///< keep every span
-  TimePoint arrived = Clock::now();    ///< origin of its spans
+  bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
+  bool trace = false;       ///< keep every span
+  TimePoint arrived = Clock::now();  ///< origin of its spans
   TimePoint deadline = TimePoint::max();
 };
 
@@ -59,6 +62,7 @@ struct JobResources {
   /// Operands and result lie where the host can read and write them: payloads go straight to their place, and
   /// results are sent from it.
   bool in_place = false;
+  Ring ring;  ///< of a windowed job
 };
 
 /// What all jobs of an engine share. Outlives every job.
@@ -92,24 +96,32 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string& identity() const { return identity_; }
   const Operation& operation() const { return *operation_; }
   int64_t block_bytes() const { return resources_.block_bytes; }
+  /// How far the end of a chunk may lie beyond the lowest byte of any operand that was not sent; 0: any bytes
+  /// may come at any time. Output of a windowed job must be taken while input is brought.
+  int64_t window_bytes() const { return resources_.ring.window_bytes; }
 
   // --- input; used by Intake -------------------------------------------------------------------
-  /// Where a block's bytes go: a staging block, or the operand itself where device memory is host memory.
+  /// The right to write a block's bytes.
   struct Block {
-    std::byte* data = nullptr;
-    int staging = -1;  ///< index of the staging block; −1: none
+    int staging = -1;  ///< index of the staging block; −1: none, they go to the operand itself
   };
   /// Registers that block `index` of `operand` begins to arrive. INVALID_ARGUMENT `RUN_RULE` when it did
   /// before.
   Status ClaimBlock(uint32_t operand, int64_t index);
-  /// A place for a claimed block; nothing while every staging block is in use, or when the job has failed.
-  std::optional<Block> TakeBlock(uint32_t operand, int64_t index);
+  /// A place for a claimed block; nothing while every staging block is in use or the window has not reached
+  /// it, or when the job has failed.
+  std::optional<Block> TakeBlock(int64_t index);
+  /// Where byte `offset` of `operand` goes, which lies in `block`, and how many of the `bytes` from there on
+  /// fit, 1 or more.
+  std::span<std::byte> PlaceIn(const Block& block, uint32_t operand, int64_t offset, int64_t bytes) const;
   /// The block holds all its bytes: copies it to its place and frees it.
   void CommitBlock(uint32_t operand, int64_t index, Block block);
   /// Gives an unfinished block back unused.
   void ReturnBlock(Block block);
-  /// Calls `function` once TakeBlock may succeed or the job has failed; maybe at once.
-  void WhenBlockFree(std::function<void()> function);
+  /// Calls `function` once TakeBlock(index) may succeed or the job has failed; maybe at once. Fails the job
+  /// with FAILED_PRECONDITION `OUT_OF_WINDOW` when all streams that have not half-closed wait for blocks
+  /// beyond the window, since none of them will ever come.
+  void WhenBlockFree(std::function<void()> function, int stream = 0, int64_t index = 0);
   /// The stream half-closed. Once all have, fails the job with INVALID_ARGUMENT `BYTES_MISSING` when bytes
   /// are missing.
   void InputEnded(int stream = 0);
@@ -163,6 +175,11 @@ class Job : public std::enable_shared_from_this<Job> {
     bool half_closed = false;
     bool done = false;
   };
+  struct BlockWaiter {
+    int stream;
+    int64_t index;
+    std::function<void()> function;
+  };
   struct OutputWaiter {
     int stream;
     bool take;
@@ -175,15 +192,36 @@ class Job : public std::enable_shared_from_this<Job> {
   }
   void CountMissing();
   int NextLane() { return static_cast<int>(next_lane_++ % (context_->overlap ? context_->lanes.size() : 1)); }
+  /// Where the bytes from `offset` on of an operand at `base` lie: `bytes` of them, or as many as are in one
+  /// piece.
+  std::span<std::byte> PieceAt(std::byte* base, int64_t offset, int64_t bytes) const;
+  /// Where byte `offset` of the result lies; what OutputEnd() bounds follows there in one piece.
+  std::byte* ResultAt(int64_t offset) const;
+  bool ResultInRing() const { return window_ && operation_->ranges_fill_result(); }
+  /// What the work of a range is given: whole arrays, or the slots of that range.
+  Buffers BuffersOf(int64_t range) const;
+  /// Where the run of output that begins at `offset` ends: with its block; of a windowed job also with its
+  /// range, whose slot must not wait for later ranges.
+  int64_t OutputEnd(int64_t offset) const;
   // Suffix Locked: mutex_ is held. What must run without it is appended to `later`.
+  bool MayTakeLocked(int64_t index) const {
+    return (resources_.in_place || !free_blocks_.empty()) && (!window_ || window_->Admits(index));
+  }
+  void WakeBlockWaitersLocked(Deferred* later);
+  void CheckWindowLocked(Deferred* later);
+  /// `bytes` of range `range` of a windowed job are needed no more; see Window::Leave.
+  void LeaveLocked(int64_t range, int64_t bytes, Deferred* later);
+  void CopyInLocked(uint32_t operand, int64_t index, Block block);
+  void BlockCopiedLocked(int64_t index, Block block, Deferred* later);
   void BlockArrivedLocked(int64_t index, Deferred* later);
   void LaunchRangeLocked(int64_t range, Deferred* later);
   void RangeDoneLocked(int64_t range, Deferred* later);
   void FinishLocked(Deferred* later);
   void ResultReadyLocked(int64_t bytes, Deferred* later);
   void PumpOutputLocked(Deferred* later);
-  void StartCopyOutLocked(int64_t index, int buffer);
+  void StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer);
   void ReturnOutput(int buffer);
+  void ReturnPiece(int64_t offset, int64_t bytes);
   void DeliverLocked(Deferred* later);
   bool EndLocked(const OutputWaiter& waiter) const;
   std::optional<OutputPiece> NextPieceLocked();
@@ -227,7 +265,8 @@ class Job : public std::enable_shared_from_this<Job> {
   // Input.
   std::vector<std::vector<bool>> claimed_;  ///< [operand][block]
   std::vector<int> free_blocks_;
-  std::vector<std::function<void()>> block_waiters_;
+  std::vector<BlockWaiter> block_waiters_;  ///< at most one a stream
+  std::optional<Window> window_;            ///< of a windowed job
   bool input_ended_ = false;
   int64_t blocks_left_ = 0;  ///< not yet on the device, over all operands
   uint64_t blocks_arrived_ = 0, bytes_arrived_ = 0;
@@ -240,10 +279,10 @@ class Job : public std::enable_shared_from_this<Job> {
   std::vector<bool> range_done_;  ///< kept only where output may leave early
   int64_t done_prefix_ = 0;       ///< ranges done without a gap
   int64_t ready_bytes_ = 0;       ///< result bytes on the device, a prefix
-  int64_t next_copy_ = 0;         ///< output block to copy out next
+  int64_t next_copy_ = 0;         ///< result byte to copy out next
   int64_t next_offset_ = 0;       ///< result byte to deliver next
   std::vector<int> free_outputs_;
-  std::map<int64_t, int> copied_;             ///< output block index → buffer, waiting for its turn
+  std::map<int64_t, int> copied_;             ///< output offset → buffer, waiting for its turn
   std::vector<OutputWaiter> output_waiters_;  ///< at most one a stream, in the order they asked
 };
 

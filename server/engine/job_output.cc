@@ -31,32 +31,32 @@ void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
   if (!resources_.in_place) {
     const int64_t total = operation_->result().bytes();
-    while (!free_outputs_.empty() && next_copy_ * block_bytes() < total &&
-           next_copy_ * block_bytes() + BlockLength(total, next_copy_) <= ready_bytes_) {
+    while (!free_outputs_.empty() && next_copy_ < total && OutputEnd(next_copy_) <= ready_bytes_) {
       const int buffer = free_outputs_.back();
       free_outputs_.pop_back();
-      StartCopyOutLocked(next_copy_++, buffer);
+      const int64_t offset = std::exchange(next_copy_, OutputEnd(next_copy_));
+      StartCopyOutLocked(offset, next_copy_ - offset, buffer);
     }
   }
   DeliverLocked(later);
 }
 
-void Job::StartCopyOutLocked(int64_t index, int buffer) {
-  const int64_t bytes = BlockLength(operation_->result().bytes(), index);
+void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
   context_->lanes[lane]->CopyOut(
-      resources_.output_blocks[buffer].data(), resources_.buffers.result + index * block_bytes(), bytes,
-      [self = shared_from_this(), index, buffer,
+      resources_.output_blocks[buffer].data(), ResultAt(offset), bytes,
+      [self = shared_from_this(), offset, bytes, buffer,
        span = Span{.stage = Stage::kD2H,
                    .track = static_cast<uint32_t>(lane),
-                   .index = static_cast<uint64_t>(index),
+                   .index = static_cast<uint64_t>(offset / block_bytes()),
                    .bytes = static_cast<uint64_t>(bytes)}](const Completion& completion) {
         Deferred later;
         {
           std::lock_guard lock(self->mutex_);
           if (self->CompletedLocked(span, completion, &later)) {
-            self->copied_.emplace(index, buffer);
+            self->copied_.emplace(offset, buffer);
+            if (self->ResultInRing()) self->LeaveLocked(RangeAt(*self->operation_, offset), bytes, &later);
             self->DeliverLocked(&later);
           }
         }
@@ -91,19 +91,21 @@ void Job::DeliverLocked(Deferred* later) {
 std::optional<OutputPiece> Job::NextPieceLocked() {
   if (next_offset_ >= ready_bytes_) return std::nullopt;
   OutputPiece piece{.offset = next_offset_};
+  const int64_t end = std::min(OutputEnd(next_offset_), ready_bytes_);
+  piece.bytes = static_cast<size_t>(end - next_offset_);
   if (resources_.in_place) {
     // Straight from the result, cut at block ends so that sending starts before everything is ready.
-    const int64_t block_end = (next_offset_ / block_bytes() + 1) * block_bytes();
-    piece.bytes = std::min(ready_bytes_, block_end) - next_offset_;
-    piece.data = resources_.buffers.result + next_offset_;
+    piece.data = ResultAt(next_offset_);
     piece.hold = shared_from_this();
+    if (ResultInRing())
+      piece.hold = std::shared_ptr<const void>(
+          piece.data, [self = shared_from_this(), offset = next_offset_,
+                       bytes = end - next_offset_](const void*) { self->ReturnPiece(offset, bytes); });
   } else {
-    const int64_t index = next_offset_ / block_bytes();
-    const auto copied = copied_.find(index);
+    const auto copied = copied_.find(next_offset_);
     if (copied == copied_.end()) return std::nullopt;
     const int buffer = copied->second;
     copied_.erase(copied);
-    piece.bytes = BlockLength(operation_->result().bytes(), index);
     piece.data = resources_.output_blocks[buffer].data();
     piece.hold = std::shared_ptr<const void>(
         piece.data, [self = shared_from_this(), buffer](const void*) { self->ReturnOutput(buffer); });

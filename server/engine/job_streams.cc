@@ -42,6 +42,7 @@ void Job::InputEnded(int stream) {
                    &later);
       input_ended_ = true;
     }
+    CheckWindowLocked(&later);
     DeliverLocked(&later);
   }
   RunAll(&later);
@@ -78,7 +79,7 @@ void Job::StreamLost(int stream, const Status& why) {
 void Job::FailLocked(const Status& status, Deferred* later) {
   if (!status_.ok() || (EverythingTakenLocked() && JoinedDoneLocked())) return;
   status_ = status;
-  for (auto& waiter : block_waiters_) later->push_back(std::move(waiter));
+  for (auto& waiter : block_waiters_) later->push_back(std::move(waiter.function));
   block_waiters_.clear();
   for (auto& waiter : output_waiters_)
     later->push_back([on_output = std::move(waiter.on_output), told = StatusLocked(waiter.stream)] {

@@ -1,9 +1,18 @@
 #include "server/engine/operation.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 
 namespace tilewire::engine {
 namespace {
+
+using WindowedResult = Result<std::unique_ptr<Operation>>;
+
+WindowedResult NotWindowed(const std::string& why) {
+  return Fail(Status(Code::kFailedPrecondition, "", why));
+}
 
 class RmseOperation : public Operation {
  public:
@@ -30,13 +39,75 @@ class RmseOperation : public Operation {
     return RmseFinish{&plan_, TileSums(buffers), Values(buffers)};
   }
   bool ranges_fill_result() const override { return false; }
+  WindowedResult Windowed() const override;
 
- private:
+ protected:
   static double* TileSums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
   static double* Values(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.result); }
-  rmse::Plan plan_;
+  const rmse::Plan plan_;
+
+ private:
   ArraySpec operands_[2];
 };
+
+/// Each range is an RMSE of its own up to the tile sums: ranges begin at tiles, so the sums are the same
+/// bits. They go to their places among the sums of all, which are finished as ever.
+class WindowedRmse final : public RmseOperation {
+ public:
+  /// `parts`: a plan for every length that ranges have.
+  WindowedRmse(const rmse::Plan& plan, std::vector<rmse::Plan> parts)
+      : RmseOperation(plan), parts_(std::move(parts)) {}
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    const rmse::Range range = plan_.range(index);
+    const auto part = std::find_if(parts_.begin(), parts_.end(), [&range](const rmse::Plan& plan) {
+      return plan.operand().bytes() == range.byte_end - range.byte_begin;
+    });
+    double* sums = TileSums(buffers) + range.segment_begin * plan_.layout().tiles + range.tile_begin;
+    return RmseRange{&*part, part->whole(), buffers.operands[0], buffers.operands[1], sums};
+  }
+
+ private:
+  std::vector<rmse::Plan> parts_;
+};
+
+/// The RMSE of one range: whole slabs along the leading axis, or, where a segment is cut, a run of its
+/// elements.
+rmse::Plan PartOf(const rmse::Plan& plan, const rmse::Range& range) {
+  const rmse::Layout& layout = plan.layout();
+  const int64_t elements = (range.byte_end - range.byte_begin) / SizeOf(plan.operand().dtype);
+  std::vector<int64_t> dims{elements};
+  std::vector<int32_t> axes;
+  if (range.tile_end - range.tile_begin < layout.tiles) {
+    axes.push_back(0);
+  } else {
+    for (int axis = 1; axis < layout.rank; ++axis) {
+      dims[0] /= layout.dims[axis];
+      dims.push_back(layout.dims[axis]);
+      if (layout.reduced[axis]) axes.push_back(axis);
+    }
+    if (axes.empty()) {  // segments of one element; no axes at all would mean every axis
+      dims.push_back(1);
+      axes.push_back(1);
+    }
+  }
+  return rmse::Plan::Make(MakeSpec(plan.operand().dtype, dims).value(), axes, plan.output()).value();
+}
+
+WindowedResult RmseOperation::Windowed() const {
+  const rmse::Layout& layout = plan_.layout();
+  const rmse::Range first = plan_.range(0);
+  const int64_t cuts = (layout.tiles - 1) / first.tile_end + 1;  // ranges of a segment
+  if (cuts > 1 && (layout.rank > 2 || !layout.reduced[layout.rank - 1]))
+    return NotWindowed(
+        "values of this RMSE are over bytes that lie too far apart; the reduced axes must be the last ones");
+  if (range_count() == 1)
+    return NotWindowed("this RMSE cannot be cut into parts that come one after the other");
+  // All ranges of a segment, and all segments, are alike but for the last.
+  std::vector<rmse::Plan> parts;
+  for (const int64_t index : {int64_t{0}, cuts - 1, range_count() - 1})
+    parts.push_back(PartOf(plan_, plan_.range(index)));
+  return std::make_unique<WindowedRmse>(plan_, std::move(parts));
+}
 
 class TransposeOperation : public Operation {
  public:
@@ -83,12 +154,41 @@ class GaussianOperation : public Operation {
   std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
   // Element by element: what has arrived can be computed and sent back while the rest is on its way.
   bool ranges_fill_result() const override { return true; }
+  WindowedResult Windowed() const override;
 
- private:
-  gaussian::Plan plan_;
+ protected:
+  const gaussian::Plan plan_;
 };
 
+/// Each range is a gaussian pdf of its own.
+class WindowedGaussian final : public GaussianOperation {
+ public:
+  explicit WindowedGaussian(const gaussian::Plan& plan)
+      : GaussianOperation(plan), part_(PartOf(0)), last_(PartOf(range_count() - 1)) {}
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    const gaussian::Plan& part = index + 1 < range_count() ? part_ : last_;
+    return GaussianRange{&part, part.whole(), buffers.operands[0], buffers.result};
+  }
+
+ private:
+  gaussian::Plan PartOf(int64_t index) const {
+    const gaussian::Range range = plan_.range(index);
+    const ArraySpec spec = MakeSpec(plan_.input().dtype, std::array{range.end - range.begin}).value();
+    return gaussian::Plan::Make(spec, plan_.mean(), plan_.stddev()).value();
+  }
+  gaussian::Plan part_, last_;
+};
+
+WindowedResult GaussianOperation::Windowed() const {
+  if (range_count() == 1) return NotWindowed("so few elements are one part");
+  return std::make_unique<WindowedGaussian>(plan_);
+}
+
 }  // namespace
+
+WindowedResult Operation::Windowed() const {
+  return NotWindowed("a " + std::string(name()) + " needs all of its input at once");
+}
 
 std::unique_ptr<Operation> MakeRmse(rmse::Plan plan) {
   return std::make_unique<RmseOperation>(std::move(plan));

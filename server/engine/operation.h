@@ -46,6 +46,12 @@ class Operation {
   /// True when range k fills bytes range_bytes(k) of the result and nothing else, so that output may leave
   /// early.
   virtual bool ranges_fill_result() const = 0;
+
+  /// The same operation for a device that holds only some ranges at a time (window.h): sizes and ranges are
+  /// these, but `buffers` of range_work() point to that range's bytes alone, in the operands and, where
+  /// ranges fill it, in the result. FAILED_PRECONDITION where ranges share bytes; the message says so to
+  /// people.
+  virtual Result<std::unique_ptr<Operation>> Windowed() const;
 };
 
 /// Takes a plan; INVALID_ARGUMENT from making the plan is the caller's to handle.

@@ -81,12 +81,13 @@ TimePoint Call::SteadyDeadline() const {
 }
 
 Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                         bool trace, int streams) {
+                                                         bool trace, int streams, bool may_window) {
   record_.operation = operation->name();
   if (shared_->draining.load())
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
   engine::JobOptions options{.identity = record_.identity,
                              .streams = streams,
+                             .may_window = may_window,
                              .trace = trace,
                              .arrived = arrived_,
                              .deadline = SteadyDeadline()};
@@ -217,7 +218,7 @@ Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t
     const auto place = intake.NextPlace();
     if (!place) {
       co_await OnQueue<bool>(call.queue(),
-                             [&](auto resume) { job.WhenBlockFree([resume] { resume(true); }); });
+                             [&](auto resume) { intake.WhenPlaceFree([resume] { resume(true); }); });
       if (Status status = job.status(call.stream_number()); !status.ok()) co_return status;
       continue;
     }

@@ -198,6 +198,7 @@ Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
 void FillOpened(const ExecuteCall& call, v1::Opened* opened) {
   opened->set_job(call.job->id());
   opened->set_block_bytes(call.job->block_bytes());
+  opened->set_window_bytes(call.job->window_bytes());
   opened->set_max_message_bytes(kMaxMessageBytes);
   opened->set_max_streams(call.job->max_streams());
   opened->set_instance(call.engine().instance());
@@ -213,12 +214,13 @@ Task<Status> ServeExecute(ExecuteCall& call) {
     if (!job) co_return job.error();
     call.job = *job;
   } else {
-    auto job = co_await call.OpenJob(std::move(opening->operation), opening->trace, opening->streams);
+    auto job = co_await call.OpenJob(std::move(opening->operation), opening->trace, opening->streams,
+                                     /*may_window=*/true);
     if (!job) co_return job.error();
     call.job = *job;
   }
   call.idle_watch().opened = true;
-  call.intake = std::make_unique<engine::Intake>(call.job);
+  call.intake = std::make_unique<engine::Intake>(call.job, call.stream_number());
 
   v1::ExecuteResponse response;
   if (joins) {

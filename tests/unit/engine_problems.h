@@ -32,7 +32,7 @@ inline Bytes RandomBytes(int64_t count, uint64_t seed) {
 }
 
 /// One-dimensional RMSE with ranges of `tiles` tiles, so that small operands have many ranges.
-class FineRmse final : public Operation {
+class FineRmse : public Operation {
  public:
   FineRmse(rmse::Plan plan, int64_t tiles)
       : plan_(std::move(plan)), operands_{plan_.operand(), plan_.operand()}, tiles_(tiles) {}
@@ -53,8 +53,9 @@ class FineRmse final : public Operation {
     return RmseFinish{&plan_, Sums(buffers), reinterpret_cast<double*>(buffers.result)};
   }
   bool ranges_fill_result() const override { return false; }
+  Result<std::unique_ptr<Operation>> Windowed() const override;
 
- private:
+ protected:
   static double* Sums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
   rmse::Range Range(int64_t index) const {
     const int64_t begin = index * tiles_, end = std::min(begin + tiles_, plan_.layout().tiles);
@@ -66,10 +67,35 @@ class FineRmse final : public Operation {
             .byte_begin = begin * tile_bytes,
             .byte_end = std::min(end * tile_bytes, plan_.operand().bytes())};
   }
-  rmse::Plan plan_;
-  ArraySpec operands_[2];
-  int64_t tiles_;
+  const rmse::Plan plan_;
+  const ArraySpec operands_[2];
+  const int64_t tiles_;
 };
+
+/// The same with the operands' bytes of each range for themselves.
+class WindowedFineRmse final : public FineRmse {
+ public:
+  WindowedFineRmse(const rmse::Plan& plan, int64_t tiles)
+      : FineRmse(plan, tiles), part_(PartOf(0)), last_(PartOf(range_count() - 1)) {}
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    const rmse::Plan& part = index + 1 < range_count() ? part_ : last_;
+    return RmseRange{&part, part.whole(), buffers.operands[0], buffers.operands[1],
+                     Sums(buffers) + index * tiles_};
+  }
+
+ private:
+  rmse::Plan PartOf(int64_t index) const {
+    const ByteInterval bytes = range_bytes(index);
+    const DType dtype = plan_.operand().dtype;
+    const std::vector<int64_t> dims{(bytes.end - bytes.begin) / SizeOf(dtype)};
+    return *rmse::Plan::Make(*MakeSpec(dtype, dims), {}, plan_.output());
+  }
+  rmse::Plan part_, last_;
+};
+
+inline Result<std::unique_ptr<Operation>> FineRmse::Windowed() const {
+  return std::make_unique<WindowedFineRmse>(plan_, tiles_);
+}
 
 /// A batch of matrix transposes, one range a matrix: each range fills its own bytes of the result.
 class FineTranspose final : public Operation {
@@ -106,7 +132,7 @@ class FineTranspose final : public Operation {
 };
 
 /// A gaussian pdf with ranges of `elements` elements: each fills its own bytes of the result.
-class FineGaussian final : public Operation {
+class FineGaussian : public Operation {
  public:
   FineGaussian(gaussian::Plan plan, int64_t elements) : plan_(std::move(plan)), elements_(elements) {}
   std::string_view name() const override { return "gaussian_pdf"; }
@@ -125,14 +151,29 @@ class FineGaussian final : public Operation {
   }
   std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
   bool ranges_fill_result() const override { return true; }
+  Result<std::unique_ptr<Operation>> Windowed() const override;
 
- private:
+ protected:
   gaussian::Range Range(int64_t index) const {
     return {index * elements_, std::min((index + 1) * elements_, plan_.whole().end)};
   }
-  gaussian::Plan plan_;
-  int64_t elements_;
+  const gaussian::Plan plan_;
+  const int64_t elements_;
 };
+
+/// The same with the bytes of each range for themselves.
+class WindowedFineGaussian final : public FineGaussian {
+ public:
+  using FineGaussian::FineGaussian;
+  Work range_work(int64_t index, const Buffers& buffers) const override {
+    const gaussian::Range range = Range(index);
+    return GaussianRange{&plan_, {0, range.end - range.begin}, buffers.operands[0], buffers.result};
+  }
+};
+
+inline Result<std::unique_ptr<Operation>> FineGaussian::Windowed() const {
+  return std::make_unique<WindowedFineGaussian>(plan_, elements_);
+}
 
 /// `tiles` > 0: one-dimensional, with ranges of so many tiles.
 inline Problem RmseProblem(DType dtype, const std::vector<int64_t>& dims, const std::vector<int32_t>& axes,

@@ -12,45 +12,10 @@
 namespace tilewire::engine {
 namespace {
 
+using testing::Carry;
 using testing::Chunks;
 using testing::Problem;
-
-/// Takes output for one stream until nothing is left; pieces go to their places in `out`.
-Status Take(Job& job, int stream, testing::Bytes* out) {
-  int64_t next_offset = 0;
-  for (;;) {
-    auto next = std::make_shared<std::promise<Result<std::optional<OutputPiece>>>>();
-    job.NextOutput(stream, true, [next](auto piece) { next->set_value(std::move(piece)); });
-    auto piece = next->get_future().get();
-    if (!piece) return piece.error();
-    if (!*piece) return {};
-    EXPECT_GE((*piece)->offset, next_offset);  // ascending on each stream
-    next_offset = (*piece)->offset + static_cast<int64_t>((*piece)->bytes);
-    std::memcpy(out->data() + (*piece)->offset, (*piece)->data, (*piece)->bytes);
-  }
-}
-
-/// What one stream of a caller does, from its blocks to its share of the output.
-Status Carry(const std::shared_ptr<Job>& job, int stream, const Problem& problem, const Chunks& chunks,
-             testing::Bytes* out) {
-  Status taken;
-  std::thread taker([&] { taken = Take(*job, stream, out); });
-  Status sent;
-  {
-    Intake intake(job);
-    for (const testing::Chunk& chunk : chunks)
-      if (sent = testing::Send(*job, intake, chunk, problem.operands[chunk.operand]); !sent.ok()) break;
-    if (sent.ok()) sent = intake.HalfClosed();
-  }
-  if (sent.ok()) {
-    job->InputEnded(stream);
-  } else {
-    job->StreamLost(stream, sent);
-  }
-  taker.join();
-  if (stream > 0 && taken.ok()) job->StreamDone(stream);
-  return taken;
-}
+using testing::Take;
 
 TEST(JobStreams, ShareBlocksAndOutputWithTheSameBits) {
   std::mt19937_64 random(20251120);

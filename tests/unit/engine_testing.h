@@ -87,7 +87,7 @@ inline Status Send(Job& job, Intake& intake, const Chunk& chunk, const Bytes& op
     const auto place = intake.NextPlace();
     if (!place) {
       auto free = std::make_shared<std::promise<void>>();
-      job.WhenBlockFree([free] { free->set_value(); });
+      intake.WhenPlaceFree([free] { free->set_value(); });
       free->get_future().wait();
       TILEWIRE_RETURN_IF_ERROR(job.status());
       continue;
@@ -198,6 +198,43 @@ inline Result<Bytes> RunJob(Engine& engine, const Problem& problem, const std::v
   TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, Open(engine, problem.make()));
   const Feeders feeders(job, problem, streams);
   return Collect(*job);
+}
+
+/// Takes output for one stream until nothing is left; pieces go to their places in `out`.
+inline Status Take(Job& job, int stream, Bytes* out) {
+  int64_t next_offset = 0;
+  for (;;) {
+    auto next = std::make_shared<std::promise<Result<std::optional<OutputPiece>>>>();
+    job.NextOutput(stream, true, [next](auto piece) { next->set_value(std::move(piece)); });
+    auto piece = next->get_future().get();
+    if (!piece) return piece.error();
+    if (!*piece) return {};
+    EXPECT_GE((*piece)->offset, next_offset);  // ascending on each stream
+    next_offset = (*piece)->offset + static_cast<int64_t>((*piece)->bytes);
+    std::memcpy(out->data() + (*piece)->offset, (*piece)->data, (*piece)->bytes);
+  }
+}
+
+/// What one stream of a caller does, from its blocks to its share of the output.
+inline Status Carry(const std::shared_ptr<Job>& job, int stream, const Problem& problem, const Chunks& chunks,
+                    Bytes* out) {
+  Status taken;
+  std::thread taker([&] { taken = Take(*job, stream, out); });
+  Status sent;
+  {
+    Intake intake(job, stream);
+    for (const Chunk& chunk : chunks)
+      if (sent = Send(*job, intake, chunk, problem.operands[chunk.operand]); !sent.ok()) break;
+    if (sent.ok()) sent = intake.HalfClosed();
+  }
+  if (sent.ok()) {
+    job->InputEnded(stream);
+  } else {
+    job->StreamLost(stream, sent);
+  }
+  taker.join();
+  if (stream > 0 && taken.ok()) job->StreamDone(stream);
+  return taken;
 }
 
 }  // namespace tilewire::engine::testing
