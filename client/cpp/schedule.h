@@ -22,8 +22,11 @@ struct ChunkPlan {
 class Schedule {
  public:
   /// `sizes`: bytes of each operand. `block_bytes`: runs start at multiples of this (0: one run).
-  /// `window_bytes`: how far apart the operands may be (0: no bound). `message_bytes`: most payload of a
-  /// message, ≥ 16; rounded down to a multiple of 16 so that no element is cut.
+  /// `window_bytes`: how far apart the operands may be (0: no bound); turns then are no longer than that, so
+  /// none ends further beyond the lowest byte that no turn has. Several streams may take turns: one that runs
+  /// ahead of a slow one waits at the server, and the one with the lowest turn never has to.
+  /// `message_bytes`: most payload of a message, ≥ 16; rounded down to a multiple of 16 so that no element is
+  /// cut.
   Schedule(std::vector<uint64_t> sizes, uint64_t block_bytes, uint64_t window_bytes, uint64_t message_bytes)
       : sizes_(std::move(sizes)), sent_(sizes_.size(), 0), message_(message_bytes / 16 * 16) {
     // A multiple of the server's block that cuts no element.

@@ -14,6 +14,8 @@ struct EngineStats {
   uint32_t jobs_in_flight = 0, jobs_queued = 0;
   // Since start.
   uint64_t jobs_admitted = 0, jobs_refused_busy = 0, jobs_refused_limit = 0;
+  // Of those admitted: run windowed, because their arrays do not fit the device budget.
+  uint64_t jobs_windowed = 0;
   uint64_t blocks_copied = 0, bytes_copied_in = 0, bytes_copied_out = 0, ranges_computed = 0;
   uint64_t bytes_copied_by_cpu = 0;  // out of messages and into them
   bool device_failed = false;

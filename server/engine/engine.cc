@@ -138,6 +138,7 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
     DeviceFailed();  // an idle server notices here first
     return Fail(Gone());
   }
+  if (layout.ring.slots > 0) windowed_.fetch_add(1, std::memory_order_relaxed);
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
   std::shared_ptr<Job> job(
@@ -231,6 +232,7 @@ EngineStats Engine::stats() const {
   stats.blocks_copied = blocks_.load(std::memory_order_relaxed);
   stats.bytes_copied_in = bytes_in_.load(std::memory_order_relaxed);
   stats.bytes_copied_out = bytes_out_.load(std::memory_order_relaxed);
+  stats.jobs_windowed = windowed_.load(std::memory_order_relaxed);
   stats.ranges_computed = ranges_.load(std::memory_order_relaxed);
   stats.bytes_copied_by_cpu = bytes_copied_.load(std::memory_order_relaxed);
   stats.device_failed = failed_.load();

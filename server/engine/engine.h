@@ -111,7 +111,7 @@ class Engine {
   Admission admission_;
   JobContext bulk_, small_;
   std::function<void(const Status&)> on_failure_;
-  std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0};
+  std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::condition_variable jobs_gone_;

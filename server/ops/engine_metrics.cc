@@ -34,6 +34,7 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   gauge("jobs_queued", "Jobs waiting for admission", stats.jobs_queued);
   gauge("device_failed", "1 after a fatal device error, else 0", stats.device_failed ? 1 : 0);
   counter("jobs_admitted_total", "Jobs admitted", stats.jobs_admitted);
+  counter("jobs_windowed_total", "Jobs admitted whose arrays did not fit", stats.jobs_windowed);
   counter("blocks_copied_total", "Blocks copied into place", stats.blocks_copied);
   counter("ranges_computed_total", "Ranges computed", stats.ranges_computed);
   counter("copied_in_bytes_total", "Bytes copied to the device", stats.bytes_copied_in);

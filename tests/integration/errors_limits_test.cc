@@ -59,7 +59,7 @@ TEST_P(Budget, MoreThanTheWholeIsALimit) {
   const auto channel = server.Connect();
   for (const int64_t count : {int64_t{4} << 20, int64_t{1} << 40, int64_t{1} << 57}) {
     RawStream raw(channel);
-    EXPECT_FALSE(raw.Open(RmseOpen(v1::DTYPE_F32, {count}))) << count;
+    EXPECT_FALSE(raw.Open(TransposeOpen(v1::DTYPE_F32, {count, 2}))) << count;
     ExpectError(raw.End(), kExhausted, "LIMIT", "device bytes of the request", "*",
                 "at most 14680064 (--device-bytes)");
     EXPECT_EQ(raw.context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 0u);

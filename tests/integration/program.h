@@ -86,6 +86,7 @@ class Program {
     return log.substr(at + key.size(), log.find_first_of(" \n", at + key.size()) - at - key.size());
   }
 
+  int pid() const { return pid_; }
   void Signal(int signal) { kill(pid_, signal); }
   bool running() { return !Poll(); }
   /// The exit code, or −signal, or −1000 when it still runs after that time.

@@ -100,6 +100,15 @@ class Operand {
     return "";
   }
   bool complete() const { return count_ == data_.size(); }
+  /// The lowest byte that has not come; a very high one when all have.
+  uint64_t missing() const {
+    uint64_t next = 0;
+    for (const auto& [begin, end] : taken_) {
+      if (begin != next) break;
+      next = end;
+    }
+    return next == data_.size() ? UINT64_MAX : next;
+  }
   const std::string& data() const { return data_; }
 
  private:

@@ -18,8 +18,16 @@ TEST(Schedule, CoversEveryByteOnceWithinTheWindow) {
         std::vector<uint64_t> sent(sizes.size(), 0);
         std::optional<ChunkPlan> turn;
         for (;;) {
-          if (!turn || turn->bytes == 0) turn = schedule.NextTurn();
-          if (!turn) break;
+          if (!turn || turn->bytes == 0) {
+            turn = schedule.NextTurn();
+            if (!turn) break;
+            // No turn reaches further beyond the lowest byte that is left than the window, or than one block.
+            uint64_t lowest = ~uint64_t{0};
+            for (size_t i = 0; i < sizes.size(); ++i)
+              if (sent[i] < sizes[i]) lowest = std::min(lowest, sent[i]);
+            const uint64_t block16 = std::lcm<uint64_t>(std::max<uint64_t>(block, 1), 16);
+            EXPECT_TRUE(window == 0 || turn->offset + turn->bytes <= lowest + std::max(window, block16));
+          }
           const std::optional<ChunkPlan> chunk = schedule.CutMessage(&*turn);
           ASSERT_EQ(chunk->offset, sent[chunk->operand]);
           ASSERT_GT(chunk->bytes, 0u);

@@ -82,6 +82,7 @@ TEST(Window, IsOnlyForWhatDoesNotFit) {
   const auto refused = testing::Open(*engine, problem.make(), {.may_window = false});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().reason(), "LIMIT");
+  EXPECT_EQ(engine->stats().jobs_windowed, 1U);
   EXPECT_TRUE(testing::BecomesIdle(*engine));
 }
 
