@@ -117,4 +117,14 @@ class Operand {
   std::map<uint64_t, uint64_t> taken_;
 };
 
+/// Takes a chunk that may end `window` bytes (0: any number) beyond the lowest byte that has not come. The
+/// complaint, or nothing.
+inline std::string TakeWithin(uint64_t window, const v1::Chunk& chunk, std::vector<Operand>* operands) {
+  uint64_t lowest = UINT64_MAX;
+  for (const Operand& operand : *operands) lowest = std::min(lowest, operand.missing());
+  const uint64_t end = chunk.offset() + chunk.data().size();
+  if (window > 0 && end > lowest && end - lowest > window) return "a chunk beyond the window";
+  return (*operands)[chunk.operand()].Take(chunk.offset(), chunk.data());
+}
+
 }  // namespace tilewire::client::testing

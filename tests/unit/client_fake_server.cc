@@ -206,11 +206,7 @@ grpc::Status FakeServer::Impl::Receive(Stream* stream, const FakeBehaviour& beha
     }
     const v1::Chunk& chunk = request.chunk();
     log_.chunks.push_back({chunk.operand(), chunk.offset(), chunk.data().size()});
-    uint64_t lowest = UINT64_MAX;
-    for (const Operand& operand : *operands) lowest = std::min(lowest, operand.missing());
-    std::string complaint = (*operands)[chunk.operand()].Take(chunk.offset(), chunk.data());
-    if (behaviour.window_bytes > 0 && chunk.offset() + chunk.data().size() > lowest + behaviour.window_bytes)
-      complaint = "a chunk beyond the window";
+    std::string complaint = TakeWithin(behaviour.window_bytes, chunk, operands);
     if (request.ByteSizeLong() > behaviour.max_message_bytes) complaint = "a message over max_message_bytes";
     if (!complaint.empty()) {
       log_.mistakes.push_back(complaint);
