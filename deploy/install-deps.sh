@@ -7,7 +7,8 @@ usage() {
   cat <<'TEXT'
 Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--list]
   (no option)  what a build of the programs and of the bundle needs
-  --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy, HAProxy)
+  --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy,
+               HAProxy; on Debian also Chromium)
   --python     also Python with numpy (the quickstart's check)
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
@@ -22,6 +23,8 @@ readonly BUILD_PACKAGES=(
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
 # The HAProxy that its package may start listens nowhere until somebody configures it.
 readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev haproxy "${PYTHON_PACKAGES[@]}")
+# Looks at the load test's results page. Ubuntu has it as a snap only; there that test is skipped.
+readonly DEBIAN_TEST_PACKAGES=(chromium)
 # A bundle carries every library but glibc and the NVIDIA driver.
 readonly RUNTIME_PACKAGES=(ca-certificates)
 
@@ -93,7 +96,9 @@ main() {
   while [[ $# -gt 0 ]]; do
     case $1 in
       --runtime) packages=("${RUNTIME_PACKAGES[@]}") ;;
-      --tests) packages+=("${TEST_PACKAGES[@]}") ;;
+      --tests)
+        packages+=("${TEST_PACKAGES[@]}")
+        if grep -qsx 'ID=debian' /etc/os-release; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
       --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
       --list) list=yes ;;
       -h | --help) usage; return ;;

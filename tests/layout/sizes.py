@@ -4,7 +4,7 @@ import sys
 import tree
 
 MAX_LINES = 300
-SUFFIXES = (".cc", ".h", ".cu", ".cuh", ".inc", ".py", ".sh", ".cmake", "CMakeLists.txt", ".proto")
+SUFFIXES = (".cc", ".h", ".cu", ".cuh", ".inc", ".py", ".sh", ".cmake", "CMakeLists.txt", ".proto", ".js", ".css", ".html")
 # Tables written by a program.
 GENERATED = {"kernels/rmse/golden.h", "kernels/rmse/golden_table.inc"}
 

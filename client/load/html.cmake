@@ -1,0 +1,18 @@
+# tilewire_load_html: the results page of tilewire-load. No gRPC.
+find_package(nlohmann_json REQUIRED)
+set(_page ${CMAKE_CURRENT_LIST_DIR}/page)
+set(_styles style.css charts.css)
+set(_scripts format.js dom.js scale.js explore.js facts.js summary.js overtime.js histogram.js percentiles.js stages.js
+             traces.js heatmap.js study.js gain.js ramp.js tables.js main.js)
+set(_page_source ${CMAKE_BINARY_DIR}/generated/client/load/page.cc)
+list(JOIN _styles "," _style_names)
+list(JOIN _scripts "," _script_names)
+set(_assets ${_styles} ${_scripts})
+list(TRANSFORM _assets PREPEND ${_page}/)
+add_custom_command(
+  OUTPUT ${_page_source}
+  COMMAND ${CMAKE_COMMAND} -D PAGE=page.html -D STYLES=${_style_names} -D SCRIPTS=${_script_names}
+          -D OUTPUT=${_page_source} -P ${_page}/embed.cmake
+  DEPENDS ${_page}/embed.cmake ${_page}/page.html ${_assets}
+  COMMENT "Embedding the results page" VERBATIM)
+tilewire_library(load_html SOURCES ${CMAKE_CURRENT_LIST_DIR}/html.cc ${_page_source} DEPS nlohmann_json::nlohmann_json)

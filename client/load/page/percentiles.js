@@ -1,0 +1,159 @@
+// The latency at every percentile: where the tail begins, and whose it is.
+
+const TAIL = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999];
+const CURVE_COLOURS = 7;
+
+/** -log10 of the share that is slower: 0 at 0%, 1 at 90%, 2 at 99%. */
+const nines = (share) => -Math.log10(Math.max(1e-12, 1 - share));
+
+/** [[nines, latency]…] of a Stat, from its histogram; the last is the slowest call. */
+function curveOf(stat) {
+  const found = buckets(stat);
+  const total = found.reduce((sum, [, calls]) => sum + calls, 0);
+  const latency = stat.latency_us || {};
+  const points = [[0, num(latency.min) || found[0][0]]];
+  let below = 0;
+  for (const [upper, calls] of found) {
+    below += calls;
+    const share = Math.min(below / total, 1 - 0.5 / total);
+    points.push([nines(share), latency.max > 0 ? Math.min(upper, latency.max) : upper]);
+  }
+  return points;
+}
+
+/** Latency of a curve at so many nines, or null beyond its end. */
+function curveAt(points, at) {
+  if (at > points[points.length - 1][0] + 1e-9) return null;
+  const next = points.find(([x]) => x >= at - 1e-9);
+  return next ? next[1] : null;
+}
+
+function curvesOf(data) {
+  const operations = list(data.operations);
+  const total = data.total || {};
+  const curves = (operations.length > 1 ? operations : [])
+                     .filter((stat) => buckets(stat).length)
+                     .map((stat, index) => ({
+                            name: stat.name,
+                            mark: `m-s${index % CURVE_COLOURS} dash${Math.floor(index / CURVE_COLOURS) % 3}`,
+                            points: curveOf(stat),
+                            on: true
+                          }));
+  if (buckets(total).length)
+    curves.push({name: 'all calls', mark: 'm-total', points: curveOf(total), on: true});
+  const service = total.service_us || {};
+  const latency = total.latency_us || {};
+  if (service.p99 > 0 && latency.p99 > service.p99 * 1.05) {
+    const shares = [['p50', 0.5], ['p90', 0.9], ['p99', 0.99], ['p99_9', 0.999]];
+    curves.push({
+      name: 'all calls, from the actual start',
+      mark: 'm-service dash1',
+      on: true,
+      points: [[0, service.min], ...shares.map(([key, share]) => [nines(share), service[key]])].filter(
+          ([, us]) => us > 0)
+    });
+  }
+  return curves;
+}
+
+function percentileTip(curves, at) {
+  const share = 1 - 10 ** -at;
+  const rows = curves.map((curve) => ({curve, us: curveAt(curve.points, at)}))
+                   .filter(({us}) => us !== null)
+                   .sort((a, b) => b.us - a.us);
+  const left = rows.length - 12;
+  return {
+    title: `${(share * 100).toFixed(Math.max(0, Math.min(4, Math.ceil(at))))}${NBSP}% of calls took at most`,
+    rows: rows.slice(0, 12).map(({curve, us}) => [curve.name, time(us), curve.mark]),
+    note: left > 0 ? `and ${left} more` : '',
+  };
+}
+
+function drawPercentiles(width, all) {
+  const curves = all.filter((curve) => curve.on);
+  const left = 50;
+  const right = width - 14;
+  const top = 30;
+  const bottom = top + 260;
+  const far = Math.max(1, ...all.map((curve) => curve.points[curve.points.length - 1][0]));
+  const x = linear(0, far, left, right);
+  const [low, high] = logDomain(all.flatMap((curve) => curve.points.map(([, us]) => us)), 0.4, 1.08);
+  const y = logarithmic(low, high, bottom, top);
+  const ticks = timeTicks(Math.sqrt(low * high));
+  const cursor = svg('line', {class: 'cursor', visibility: 'hidden', y1: top, y2: bottom});
+  const root = canvas(
+      width, bottom + 42, 'Latency by percentile; the arrow keys read it step by step', axisLeft({
+        left,
+        right,
+        top,
+        scale: y,
+        ticks: y.ticks(8),
+        text: ticks.text,
+        unit: `Latency, ${ticks.unit}, logarithmic`
+      }),
+      axisBottom({
+        left,
+        right,
+        top,
+        bottom,
+        scale: x,
+        grid: true,
+        ticks: [0, ...TAIL.map(nines)],
+        title: 'Share of calls, %',
+        text: (at) => trim(Number(((1 - 10 ** -at) * 100).toFixed(5)))
+      }),
+      curves.map((curve) => svg('path', {
+                   class: `line ${curve.mark}`,
+                   'data-curve': curve.name,
+                   d: linePath(curve.points.map(([at, us]) => [x(at), y(us)]))
+                 })),
+      cursor);
+  const steps = Math.max(24, Math.round((right - left) / 6));
+  const shares = [...new Set([
+                   ...Array.from({length: steps + 1}, (_, i) => (i / steps) * far),
+                   ...TAIL.map(nines).filter((at) => at <= far)
+                 ])].sort((a, b) => a - b);
+  const items = shares.map((at) => ({x: x(at), y: (top + bottom) / 2, tip: () => percentileTip(curves, at)}));
+  return explore(root, {
+    items,
+    nearest: (at) => nearestByX(items, at),
+    mark(index) {
+      cursor.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
+      if (index < 0) return;
+      cursor.setAttribute('x1', px(items[index].x));
+      cursor.setAttribute('x2', px(items[index].x));
+    },
+  });
+}
+
+function percentilesSection(data) {
+  const curves = curvesOf(data);
+  if (!curves.length) return null;
+  return {
+    id: 'percentiles',
+    title: 'Latency by percentile',
+    note: 'Each step to the right leaves ten times fewer calls.' +
+        (curves.some((curve) => curve.mark.startsWith('m-service')) ?
+             ' The gap between the solid and the dashed line is time that calls waited before they were started.' :
+             ''),
+    build(body) {
+      const host = el('div', {class: 'plot'});
+      body.append(host);
+      const redraw = chart(host, 'percentiles', (width) => drawPercentiles(width, curves));
+      const toggle = (curve) =>
+          el('button', {
+            type: 'button',
+            'aria-pressed': 'true',
+            onclick(event) {
+              curve.on = !curve.on;
+              event.currentTarget.setAttribute('aria-pressed', String(curve.on));
+              redraw();
+            }
+          },
+             el('span', {class: 'stroke ' + curve.mark}), curve.name);
+      if (curves.length > 1)
+        body.append(
+            el('div', {class: 'toggles', role: 'group', 'aria-label': 'Curves shown'}, curves.map(toggle)));
+    },
+  };
+}

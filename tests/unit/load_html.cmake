@@ -1,0 +1,8 @@
+# The results page of the load test: as text, and in a browser where there is one.
+tilewire_test(load_html_test SOURCES unit/load_html_test.cc DEPS tilewire_load_html LABELS unit TIMEOUT 60)
+add_executable(load_html_page unit/load_html_page.cc)
+target_link_libraries(load_html_page PRIVATE tilewire_load_html)
+find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
+add_test(NAME load_html.browser
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/load_page_test.py $<TARGET_FILE:load_html_page>)
+set_tests_properties(load_html.browser PROPERTIES LABELS unit TIMEOUT 600 SKIP_RETURN_CODE 77)

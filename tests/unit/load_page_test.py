@@ -1,0 +1,248 @@
+"""The results page of tilewire-load in a real browser. Usage: load_page_test.py PROGRAM, which writes a page of a result.
+
+Set TILEWIRE_SCREENSHOTS to a folder to get pictures of every page; they are what the page should be judged by.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import load_browser
+import load_samples
+
+PROGRAM = sys.argv.pop(1)
+SKIPPED = 77
+
+# Every text that a reader can see, with tips and titles; what only stands in the data does not count.
+TEXT = "[document.title, ...[...document.querySelectorAll('body *:not(script):not(pre)')].flatMap(e => " \
+       "[...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data)), " \
+       "...[...document.querySelectorAll('[aria-label]')].map(e => e.getAttribute('aria-label'))].join('\\n')"
+# Every number that a drawing is made of.
+GEOMETRY = "[...document.querySelectorAll('svg, svg *')].flatMap(e => [...e.attributes].map(a => a.name + '=' + a.value)).join('\\n')"
+NONSENSE = ("NaN", "undefined", "null", "[object", "Infinity")
+
+
+def write_page(folder, name, result):
+    source, page = (os.path.join(folder, name + ending) for ending in (".json", ".html"))
+    with open(source, "w", encoding="utf-8") as file:
+        json.dump(result, file)
+    subprocess.run([PROGRAM, source, page], check=True, timeout=60)
+    return page
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.browser = load_browser.Browser(load_browser.find())
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.addClassCleanup(cls.browser.__exit__)
+
+    def show(self, name, result, **look):
+        """Opens the page of a result and holds it to what is true of every page."""
+        page = write_page(self.folder.name, name, result)
+        self.browser.look(**look)
+        self.browser.open(page)
+        self.browser.settle()
+        self.check()
+        pictures = os.environ.get("TILEWIRE_SCREENSHOTS")
+        if pictures:
+            self.browser.screenshot(os.path.join(pictures, f"{name}.png"))
+        return page
+
+    def check(self):
+        run = self.browser.run
+        self.assertEqual(run("document.documentElement.dataset.errors"), None)
+        self.assertEqual(run("document.documentElement.dataset.ready"), "true")
+        self.assertEqual(self.browser.console, [])
+        self.assertEqual([url for url in self.browser.requests if not url.startswith(("file://", "data:"))], [])
+        self.assertEqual(len([url for url in self.browser.requests if url.startswith("file://")]), 1)
+        for text in (run(TEXT), run(GEOMETRY)):
+            for word in NONSENSE:
+                at = text.find(word)
+                self.assertLess(at, 0, text[max(0, at - 80):at + 80])
+        self.assertEqual(run("document.documentElement.scrollWidth"), run("innerWidth"), "the page is wider than the window")
+
+    def count(self, selector):
+        return self.browser.run(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+    def texts(self, selector):
+        return self.browser.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+
+    def charts(self):
+        return self.browser.run("[...document.querySelectorAll('[data-chart]')].map(e => e.dataset.chart)")
+
+    def test_run(self):
+        result = load_samples.run_result()
+        self.show("run", result)
+        self.assertEqual(self.charts(), ["over-time", "histogram", "percentiles", "stages", "trace-0", "trace-1"])
+        self.assertEqual(self.texts("section h2"), ["Over time", "Latency", "Latency by percentile", "Stages at the server",
+                                                    "Typical requests", "Operations", "Errors", "Facts"])
+        self.assertIn("calls a second with p99", self.texts("h1")[0])
+        self.assertEqual(self.texts(".findings li"), result["findings"])
+        self.assertEqual(self.count(".note"), 0)
+        points = self.browser.run("document.querySelector('[data-line=p99]').getAttribute('d').match(/[ML]/g).length")
+        self.assertEqual(points, len([step for step in result["timeline"] if step["calls"]]))
+        self.assertGreater(self.browser.run("Number(document.querySelector('[data-bars]').dataset.bars)"), 20)
+        self.assertEqual(self.count("[data-percentile]"), 5)
+        self.assertEqual(self.count("[data-curve]"), 5)  # three operations, all calls, all calls by service time
+        self.assertEqual(self.count("[data-chart=stages] [data-row]"), 3)
+        self.assertEqual(self.count("[data-chart=stages] rect[data-stage]"), sum(len(s["stages_us"]) for s in result["operations"]))
+        for index, trace in enumerate(result["traces"]):
+            drawn = self.browser.run(f"[...document.querySelectorAll('[data-chart=trace-{index}] [data-spans]')]"
+                                     ".reduce((n, e) => n + Number(e.dataset.spans), 0)")
+            self.assertEqual(drawn, len(trace["spans"]))
+        self.assertEqual(self.count("#operations tbody tr"), 4)
+        self.assertEqual(self.count("#errors tbody tr"), len(result["total"]["errors"]))
+
+    def test_study(self):
+        result = load_samples.study_result()
+        self.show("study", result)
+        self.assertEqual(self.charts(), ["study-blocks-on", "study-blocks-off", "study-wire-on", "study-wire-off", "gain"])
+        self.assertEqual([self.count(f"[data-chart={name}] [data-cell]") for name in self.charts()[:4]], [16, 16, 20, 20])
+        self.assertEqual(self.count("[data-pair]"), 10)
+        self.assertEqual(len([text for text in self.texts("[data-chart^=study] .cell") if text.startswith("★")]), 2)
+        self.assertEqual(self.count("#cells tbody tr"), 20)
+        self.browser.run("document.querySelector('#cells button.quiet').click()")
+        self.assertEqual(self.count("#cells tbody tr"), len(result["study"]))
+        self.browser.run("document.querySelectorAll('#study .segments input')[1].click()")
+        self.check()
+        self.assertEqual(self.count("[data-chart=study-blocks-on] [data-cell]"), 16)
+        self.browser.run("(s => { s.value = s.options.length - 1; s.dispatchEvent(new Event('change')) })(document.querySelector('#study select'))")
+        self.assertEqual(self.count("[data-chart=study-blocks-on] [data-cell]"), 16)
+        self.check()
+
+    def test_ramp(self):
+        result = load_samples.ramp_result()
+        self.show("ramp", result)
+        self.assertEqual(self.charts()[0], "ramp")
+        self.assertEqual(self.count("[data-chart=ramp] circle.m-held"), len([s for s in result["ramp"] if s["held"]]))
+        self.assertEqual(self.count("[data-chart=ramp] path.m-missed"), len([s for s in result["ramp"] if not s["held"]]))
+        self.assertEqual(self.count("[data-bound]") + self.count("[data-best]"), 2)
+        self.assertEqual(self.count("#errors"), 0)
+
+    def test_reading_values(self):
+        self.show("values", load_samples.run_result())
+        for name in self.charts():
+            root = f"document.querySelector('[data-chart={name}] svg')"
+            self.browser.run(f"{root}.scrollIntoView({{block: 'center'}})")
+            self.browser.run(f"(b => {root}.dispatchEvent(new PointerEvent('pointermove', {{clientX: b.left + b.width / 2, "
+                             f"clientY: b.top + b.height * 0.4, bubbles: true}})))({root}.getBoundingClientRect())")
+            self.browser.run(f"{root}.focus()")
+            for key in ("Home", "ArrowRight", "ArrowDown", "End", "ArrowLeft"):
+                self.browser.run(f"{root}.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}))")
+                self.assertFalse(self.browser.run("document.getElementById('tip').hidden"), (name, key))
+                self.check()
+            self.assertTrue(self.texts("#live")[0], name)
+            self.browser.run(f"{root}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Escape', bubbles: true}}))")
+            self.assertTrue(self.browser.run("document.getElementById('tip').hidden"), name)
+
+    def test_controls(self):
+        self.show("controls", load_samples.run_result())
+        before = self.browser.run("document.querySelector('[data-chart=histogram]').innerHTML")
+        self.browser.run("(s => { s.value = 1; s.dispatchEvent(new Event('change')) })(document.querySelector('#latency select'))")
+        self.assertNotEqual(self.browser.run("document.querySelector('[data-chart=histogram]').innerHTML"), before)
+        self.browser.run("document.querySelector('.toggles button').click()")
+        self.assertEqual(self.count("[data-curve]"), 4)
+        self.browser.run("document.querySelectorAll('#stages .segments input').forEach(e => { if (!e.checked) e.click() })")
+        zoom = "document.querySelector('[data-chart=trace-0] svg').dispatchEvent(new KeyboardEvent('keydown', {key: '%s'}))"
+        self.browser.run(zoom % "+")
+        self.assertFalse(self.browser.run("document.querySelector('.trace button').hidden"))
+        self.browser.run(zoom % "0")
+        self.assertTrue(self.browser.run("document.querySelector('.trace button').hidden"))
+        self.browser.run("document.querySelectorAll('#operations thead button')[2].click()")
+        self.assertEqual(self.count("#operations [aria-sort=descending]"), 1)
+        self.check()
+
+    def test_download_is_the_data(self):
+        result = load_samples.run_result(points=10)
+        # Blobs stay out of reach of the page's own rules, so the page is watched while it makes one.
+        watch = self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="const make = URL.createObjectURL; "
+                                  "URL.createObjectURL = (blob) => (window.blob = blob, make.call(URL, blob))")
+        self.show("download", result)
+        self.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=watch["identifier"])
+        self.assertEqual(json.loads(self.browser.run("blob.text()")), result)
+        link = self.browser.run("(a => [a.download, a.href])(document.querySelector('a[download]'))")
+        self.assertEqual(link[0], "tilewire-load-run-20260131T120000Z.json")
+        self.assertTrue(link[1].startswith("blob:"))
+
+    def test_schemes_widths_and_paper(self):
+        paper = {}
+        for dark in (False, True):
+            for width in (340, 390, 768, 1280, 1920):
+                for name, result in (("run", load_samples.run_result()), ("study", load_samples.study_result())):
+                    with self.subTest(name=name, dark=dark, width=width):
+                        self.show(f"{name}-{width}-{'dark' if dark else 'light'}", result, width=width, dark=dark)
+            paper[dark] = self.browser.run("getComputedStyle(document.body).backgroundColor")
+        self.assertNotEqual(paper[False], paper[True])
+        self.browser.look(dark=True, media="print")
+        self.assertEqual(self.browser.run("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual(self.browser.run("document.querySelector('svg').viewBox.baseVal.width"), 680)
+
+    def test_warnings(self):
+        result = load_samples.run_result()
+        result["generator"].update(bottleneck=True, text="It used 98% of its cores.")
+        result["total"]["wrong"] = 3
+        result["stop"] = {"reason": "server_lost", "text": "no answer for 10 s"}
+        self.show("warnings", result)
+        self.assertEqual(self.count(".note.warn"), 2)
+        self.assertIn("3 answers had wrong bits.", self.texts(".note")[0])
+        self.assertIn("The load generator was the bottleneck.", self.texts(".note")[1])
+        self.assertIn("no answer for 10 s", self.texts(".note")[2])
+
+    def test_what_is_absent_is_left_out(self):
+        zero = dict.fromkeys(("min", "mean", "p50", "p90", "p99", "p99_9", "max"), 0)
+        nothing = {"name": "total", "operation": "rmse", "dtype": "f32", "shape": [8], "access": "unary", "connections": 1, "calls": 0,
+                   "good": 0, "wrong": 0, "errors": {}, "bytes": 0, "bytes_per_second": 0, "calls_per_second": 0, "latency_us": zero,
+                   "service_us": zero, "histogram": [], "stages_us": {}}
+        cases = {"empty": {}, "nulls": {"total": None, "operations": None, "timeline": None, "study": None, "server": None, "findings": None},
+                 "nothing": {"kind": "run", "total": nothing, "operations": [nothing], "timeline": [
+                     {"t": t, "calls": 0, "good": 0, "errors": 0, "bytes": 0, "p50_us": 0, "p99_us": 0, "max_us": 0} for t in range(3)]},
+                 "one": {"kind": "study", "study": load_samples.study_result()["study"][:1]}}
+        one_call = load_samples.run_result(operations=1, points=1, calls=1, errors=False)
+        one_call["traces"][0]["spans"] = one_call["traces"][0]["spans"][:1]
+        for name, result in {**cases, "one call": one_call}.items():
+            with self.subTest(name):
+                self.show(f"absent-{name}", result)
+                self.assertEqual(self.count("#traces"), 1 if name == "one call" else 0)
+
+    def test_text_stays_text(self):
+        attack = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">{{result}}"
+        result = load_samples.run_result()
+        for stat in (*result["operations"], result["total"]):
+            stat.update(name=attack, operation=attack, dtype=attack, access=attack, errors={attack: 3})
+        for key in ("address", "device", "device_name", "version"):
+            result["server"][key] = attack
+        result.update(findings=[attack], scenario={attack: attack, "o": {attack: [attack]}}, ceilings={attack: 1e9}, started=attack)
+        result["traces"][0].update(operation=attack)
+        result["traces"][0]["spans"][0].update(stage=attack, track=attack, process=attack)
+        self.show("attack", result)
+        self.assertEqual(self.count("img"), 0)
+        self.assertEqual(self.count("script"), 2)
+        self.assertEqual(self.texts(".findings li")[0], attack)
+        self.assertNotIn("taken", self.browser.run("document.title").split("'")[0])
+        study = load_samples.study_result(operations=1)
+        for cell in study["study"]:
+            cell.update(operation=attack, bottleneck=attack)
+        self.show("attack-study", study)
+        self.assertEqual(self.count("img"), 0)
+
+    def test_large_results_stay_small(self):
+        run = load_samples.run_result(operations=20, points=600)
+        study = load_samples.study_result(operations=3, sizes=tuple(1 << k for k in range(20, 29)), blocks=tuple(1 << k for k in range(16, 25)),
+                                          lanes=(1, 2, 3, 4, 6, 8), connections=(1, 2, 4, 6, 8, 12, 16))
+        self.assertGreaterEqual(len(study["study"]), 500)
+        for name, result in (("large-run", run), ("large-study", study)):
+            page = self.show(name, result)
+            self.assertLess(os.path.getsize(page), 1_000_000)
+            self.assertLess(self.count("*"), 6000)
+
+
+if __name__ == "__main__":
+    if load_browser.find() is None:
+        print("skipped: load_html.browser needs Chromium (deploy/install-deps.sh --tests installs it on Debian)")
+        sys.exit(SKIPPED)
+    unittest.main()
