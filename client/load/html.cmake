@@ -1,7 +1,7 @@
 # tilewire_load_html: the results page of tilewire-load. No gRPC.
 find_package(nlohmann_json REQUIRED)
 set(_page ${CMAKE_CURRENT_LIST_DIR}/page)
-set(_styles style.css charts.css)
+set(_styles style.css charts.css print.css)
 set(_scripts format.js dom.js scale.js explore.js facts.js summary.js overtime.js histogram.js percentiles.js stages.js
              traces.js heatmap.js study.js gain.js ramp.js tables.js main.js)
 set(_page_source ${CMAKE_BINARY_DIR}/generated/client/load/page.cc)

@@ -180,7 +180,12 @@ class Page(unittest.TestCase):
         self.browser.look(dark=True, media="print")
         self.assertEqual(self.browser.run("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        self.browser.look(width=900, dark=True, media="print")
+        self.browser.settle()
         self.assertEqual(self.browser.run("document.querySelector('svg').viewBox.baseVal.width"), 680)
+        self.assertEqual(self.browser.run("getComputedStyle(document.querySelector('.segments')).display"), "none")
+        self.browser.run("window.dispatchEvent(new Event('afterprint'))")
+        self.assertNotEqual(self.browser.run("document.querySelector('svg').viewBox.baseVal.width"), 680)
 
     def test_warnings(self):
         result = load_samples.run_result()
@@ -191,7 +196,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.count(".note.warn"), 2)
         self.assertIn("3 answers had wrong bits.", self.texts(".note")[0])
         self.assertIn("The load generator was the bottleneck.", self.texts(".note")[1])
-        self.assertIn("no answer for 10 s", self.texts(".note")[2])
+        self.assertIn("No answer for 10 s.", self.texts(".note")[2])
 
     def test_what_is_absent_is_left_out(self):
         zero = dict.fromkeys(("min", "mean", "p50", "p90", "p99", "p99_9", "max"), 0)

@@ -69,6 +69,7 @@ function spread(positions, gap, low, high) {
 
 const charts = [];
 const PAPER = 680;
+let printing = false;
 
 /**
  * Fills `host`, which stands in the page, with what `draw(width)` returns, now and whenever its width
@@ -85,7 +86,7 @@ function chart(host, name, draw) {
   const measured = () => Math.max(240, Math.floor(host.clientWidth));
   render(measured());
   const follow = () => {
-    if (host.clientWidth > 0 && measured() !== drawn) render(measured());
+    if (!printing && host.clientWidth > 0 && measured() !== drawn) render(measured());
   };
   // Not at once: what is drawn may bring or take away a scroll bar, and the observer would see that as a
   // loop.
@@ -94,8 +95,14 @@ function chart(host, name, draw) {
   return () => render(measured());
 }
 
-window.addEventListener('beforeprint', () => charts.forEach((one) => one.paper()));
-window.addEventListener('afterprint', () => charts.forEach((one) => one.screen()));
+window.addEventListener('beforeprint', () => {
+  printing = true;
+  charts.forEach((one) => one.paper());
+});
+window.addEventListener('afterprint', () => {
+  printing = false;
+  charts.forEach((one) => one.screen());
+});
 
 /** Colour keys: [{name, mark}], where mark is the class of the swatch. */
 function legend(entries) {

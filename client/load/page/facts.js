@@ -136,7 +136,7 @@ function factsSection(data) {
           ['Bottleneck', generator.bottleneck ? 'yes' : 'no'], ['Share of the cores', percent(generator.cpu_share)],
           ['Late starts', exact(generator.late_starts)], ['Latest start', num(generator.max_late_us) === null ? ''
             : time(generator.max_late_us) + ' late']]),
-        known(generator.text) ? el('p', { class: 'small' }, generator.text) : null),
+        known(generator.text) ? el('p', { class: 'small' }, sentence(generator.text)) : null),
         ceilingsCard(data)));
     },
   };

@@ -83,12 +83,18 @@ function seconds(value) {
   return parts.filter(([n]) => n > 0).map(([n, unit]) => n + NBSP + unit).join(' ');
 }
 
+/** Two digits that count: also of what is missing, so 99.34% and not 99%. */
 function percent(share) {
   if (num(share) === null) return DASH;
   const value = share * 100;
-  const text = value === 0 || Math.abs(value) >= 9.95 ? value.toFixed(0) : value.toPrecision(2);
-  return (share > 0 && share < 1 && text === '100' ? '>99' : text) + NBSP + '%';
+  if (share > 0.985 && share < 1)
+    return value.toFixed(Math.min(4, Math.ceil(-Math.log10(1 - share)) - 1)) + '%';
+  return (value === 0 || Math.abs(value) >= 9.95 ? value.toFixed(0) : value.toPrecision(2)) + '%';
 }
+
+/** A text as a sentence: with a capital and a full stop. */
+const sentence = (text) =>
+    (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.') : '');
 
 const factor = (value) => (num(value) === null ? DASH : value.toFixed(value < 9.95 ? 2 : 1) + '×');
 

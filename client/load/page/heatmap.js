@@ -36,6 +36,23 @@ function colourKey(colours) {
       el('span', {}, rate(colours.high)), el('span', {class: 'star'}, '★ best'));
 }
 
+/** One cell: its colour, its rate, and where there is room its share of the ceiling. */
+function heatCell(map, {cell}, {left, top, wide, tall}) {
+  const colour = map.colours.of(cell.bytes_per_second);
+  const share = map.shareOf(cell);
+  const ink = isLight(colour) ? 'ink-dark' : 'ink-light';
+  const rate_ = (cell === map.best ? '★ ' : '') + map.colours.text(cell.bytes_per_second);
+  const two = share !== null && tall >= 38 && wide >= 44;
+  const text = (mark, y, words) => svg(
+      'text', {class: `${mark} ${ink}`, x: px(left + wide / 2 - 1), y: px(top + y), 'text-anchor': 'middle'},
+      words);
+  return svg(
+      'g', {'data-cell': ''},
+      svg('rect', {x: left, y: top, width: px(wide - 2), height: tall - 2, rx: 3, fill: css(colour)}),
+      textWidth(rate_) <= wide - 4 ? text('cell', tall / 2 + (two ? -2 : 3.5), rate_) : null,
+      two ? text('share', tall / 2 + 12, percent(share)) : null);
+}
+
 /**
  * Draws map: {xs, ys: settings along the axes; xText, yText; xTitle, yTitle; cellAt(x, y): a cell or null;
  * tip(cell); shareOf(cell): of the ceiling, or null; best: the cell to mark; colours}.
@@ -56,39 +73,9 @@ function drawHeatMap(width, map) {
                            y: top + (item.row + 0.5) * tall,
                            tip: () => map.tip(item.cell)
                          }));
-  const cells = items.map(({cell, row, column}) => {
-    const colour = map.colours.of(cell.bytes_per_second);
-    const share = map.shareOf(cell);
-    const ink = isLight(colour) ? 'ink-dark' : 'ink-light';
-    const middle = px(left + (column + 0.5) * wide);
-    const text = (cell === map.best ? '★ ' : '') + map.colours.text(cell.bytes_per_second);
-    const two = share !== null && tall >= 38 && wide >= 44;
-    return svg(
-        'g', {'data-cell': ''}, svg('rect', {
-          x: px(left + column * wide),
-          y: top + row * tall,
-          width: px(wide - 2),
-          height: tall - 2,
-          rx: 3,
-          fill: css(colour)
-        }),
-        textWidth(text) <= wide - 4 ? svg('text', {
-          class: 'cell ' + ink,
-          x: middle - 1,
-          y: top + (row + 0.5) * tall + (two ? -2 : 3.5),
-          'text-anchor': 'middle'
-        },
-                                          text) :
-                                      null,
-        two ? svg('text', {
-          class: 'share ' + ink,
-          x: middle - 1,
-          y: top + (row + 0.5) * tall + 12,
-          'text-anchor': 'middle'
-        },
-                  percent(share)) :
-              null);
-  });
+  const cells = items.map(
+      (item) =>
+          heatCell(map, item, {left: px(left + item.column * wide), top: top + item.row * tall, wide, tall}));
   const root = canvas(
       width, bottom + 44, `${map.title}; the arrow keys read it cell by cell`,
       svg('g', {class: 'axis'}, svg('text', {class: 'unit', x: 0, y: 12}, `${map.yTitle} ↓`),

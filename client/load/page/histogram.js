@@ -49,6 +49,27 @@ function percentileMarks(stat, x, frame) {
   });
 }
 
+/** What reads as a bar's tip; edge(bin) is where it begins, topOf(calls) where it ends above. */
+function barItems(counts, x, edge, topOf) {
+  const total = counts.reduce((a, b) => a + b, 0);
+  let below = 0;
+  return counts.map((calls, bin) => {
+    below += calls;
+    const share = below / total;
+    return {
+      x: (edge(bin) + edge(bin + 1)) / 2,
+      y: topOf(calls),
+      tip: () => ({
+        title: `${time(x.invert(edge(bin)))} to ${time(x.invert(edge(bin + 1)))}`,
+        rows: [
+          ['Calls', calls > 0 && calls < 0.5 ? 'under 1' : count(calls)], ['Share', percent(calls / total)],
+          ['At most this', percent(Math.min(1, share))]
+        ]
+      })
+    };
+  });
+}
+
 function drawHistogram(width, stat) {
   const left = 46;
   const right = width - 14;
@@ -103,24 +124,7 @@ function drawHistogram(width, stat) {
               svg('g', {class: 'percentile', 'data-percentile': key},
                   svg('line', {x1: at, x2: at, y1: 30 + 18 * row + 4, y2: bottom}),
                   svg('text', {x: px(middle), y: 30 + 18 * row, 'text-anchor': 'middle'}, text))));
-  let below = 0;
-  const items = counts.map((calls, bin) => {
-    below += calls;
-    const share = below / total;
-    const from = x.invert(left + bin * wide);
-    const to = x.invert(left + (bin + 1) * wide);
-    return {
-      x: left + (bin + 0.5) * wide,
-      y: bottom - tall(calls),
-      tip: () => ({
-        title: `${time(from)} to ${time(to)}`,
-        rows: [
-          ['Calls', calls > 0 && calls < 0.5 ? 'under 1' : count(calls)], ['Share', percent(calls / total)],
-          ['At most this', percent(share)]
-        ]
-      })
-    };
-  });
+  const items = barItems(counts, x, (bin) => left + bin * wide, (calls) => bottom - tall(calls));
   return explore(root, {
     items,
     nearest: (at) => Math.min(bins - 1, Math.max(0, Math.floor((at - left) / wide))),

@@ -90,8 +90,9 @@ function drawStages(width, rows, share) {
         narrow ? svg('text', {class: 'name', x: 0, y: top - 6}, fitText(row.name, width - 10, 12, 600)) :
                  svg('text', {class: 'name', x: 0, y: top + 16}, fitText(row.name, labels - 14, 12, 600)),
         stageBar(row, labels, top, height, scale),
-        mean === null ? null :
-                        svg('line', {class: 'marker', x1: mean, x2: mean, y1: top - 4, y2: top + height + 4}),
+        mean === null ?
+            null :
+            svg('path', {class: 'marker', d: `M${mean} ${top - 5}v9M${mean} ${top + height - 4}v9`}),
         svg('text', {x: (share ? right : labels + scale(Math.max(row.sum, row.mean || 0))) + 8, y: top + 16},
             ends[index]));
   });
@@ -130,7 +131,7 @@ function stagesSection(data) {
     id: 'stages',
     title: 'Stages at the server',
     note:
-        'Mean time of each stage of a call. Stages run at once, so their sum may be longer than the call took: the upright mark is the ' +
+        'Mean time of each stage of a call. Stages run at once, so their sum may be longer than the call took: the upright marks are the ' +
         'mean latency, × how often the sum fits into the wall time.',
     build(body) {
       const host = el('div', {class: 'plot'});

@@ -136,11 +136,12 @@ function notes(data) {
     found.push(note(
         'warn', 'The load generator was the bottleneck.',
         'These figures say what the generator could send, not what the server can do. ' +
-            (generator.text || '')));
+            sentence(generator.text)));
   }
   if (data.stop && ['interrupted', 'server_lost'].includes(data.stop.reason)) {
     found.push(note(
-        'odd', data.stop.reason === 'interrupted' ? 'Interrupted.' : 'The server was lost.', data.stop.text));
+        'odd', data.stop.reason === 'interrupted' ? 'Interrupted.' : 'The server was lost.',
+        sentence(data.stop.text)));
   }
   return found;
 }

@@ -94,7 +94,7 @@ function operationsSection(data) {
       value: (stat) => num(stat.calls_per_second) || 0,
       text: (stat) => si(stat.calls_per_second)
     },
-    ...['min', 'p50', 'p90', 'p99', 'p99_9', 'max'].map(latencyColumn),
+    ...['p50', 'p90', 'p99', 'p99_9', 'max'].map(latencyColumn),
     ...(rows.some((stat) => num(stat.overlap) !== null) ? [{
       title: 'Overlap',
       value: (stat) => num(stat.overlap) || 0,
@@ -127,39 +127,36 @@ const ERROR_WORDS = {
 const errorWords = (status) =>
     status.split('/').reverse().map((word) => ERROR_WORDS[word]).find(Boolean) || '';
 
+/** A status, what it means, how often it came, and to which operations. */
+function errorRow(data, status, calls, high) {
+  const by = list(data.operations)
+                 .map((stat) => [stat.name, (stat.errors || {})[status] || 0])
+                 .filter((pair) => pair[1] > 0);
+  const names = by.map(([name, n]) => `${name} ${count(n)}`).join(', ');
+  return el(
+      'tr', {},
+      el('th', {scope: 'row'}, el('code', {}, status), el('div', {class: 'small'}, errorWords(status)),
+         el('div', {class: 'small'}, list(data.operations).length > 1 ? names : '')),
+      el('td', {}, count(calls)),
+      el('td', {class: 'bar', 'aria-hidden': 'true'},
+         el('span', {class: 'm-error', style: `width:${px(Math.max(1, (100 * calls) / high))}%`})));
+}
+
 function errorsSection(data) {
   const total = data.total || {};
-  const rows = Object.entries(total.errors || {}).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]);
+  const rows = Object.entries(total.errors || {}).filter((entry) => entry[1] > 0).sort((a, b) => b[1] - a[1]);
   if (!rows.length) return null;
-  const high = rows[0][1];
-  const by = (status) =>
-      list(data.operations).map((stat) => [stat.name, (stat.errors || {})[status] || 0]).filter(([
-                                                                                                  , n
-                                                                                                ]) => n > 0);
   return {
     id: 'errors',
     title: 'Errors',
     note: `${count(errorsOf(total))} of ${count(total.calls)} calls ended with an error, ${
         percent(errorsOf(total) / total.calls)}.`,
-    build: (body) => body.append(el(
-        'div', {class: 'scroll'},
-        el('table', {class: 'bars errors', 'data-errors': rows.length},
+    build: (body) => body.append(
+        el('table', {class: 'bars errors'},
            el('thead', {},
-              el('tr', {},
-                 ['Status', 'Calls', '', 'Operations'].map(
-                     (title, index) => el('th', {scope: 'col', class: index === 1 ? null : 'left'}, title)))),
-           el('tbody', {},
-              rows.map(
-                  ([status, n]) =>
-                      el('tr', {},
-                         el('th', {scope: 'row'}, el('code', {}, status),
-                            errorWords(status) ? el('div', {class: 'small'}, errorWords(status)) : null),
-                         el('td', {}, count(n)),
-                         el('td', {class: 'bar', 'aria-hidden': 'true'},
-                            el('span',
-                               {class: 'm-error', style: `width:${px(Math.max(1, (100 * n) / high))}%`})),
-                         el('td', {class: 'left small'},
-                            by(status).map(([name, k]) => `${name} ${count(k)}`).join(', ')))))))),
+              el('tr', {}, el('th', {scope: 'col', class: 'left'}, 'Status'),
+                 el('th', {scope: 'col'}, 'Calls'), el('td', {}))),
+           el('tbody', {}, rows.map(([status, calls]) => errorRow(data, status, calls, rows[0][1]))))),
   };
 }
 
