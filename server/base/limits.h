@@ -20,8 +20,10 @@ inline constexpr int64_t kDefaultOutputChunkBytes = kMiB, kMinOutputChunkBytes =
                          kMaxOutputChunkBytes = 4 * kMiB;
 /// Operands plus result of a request that counts as small: own admission class, staging and lane.
 inline constexpr int64_t kSmallJobBytes = 256 * kKiB;
-/// `--block-bytes` may be this.
+/// `--block-bytes` and Options.block_bytes may be this, and a multiple of that: pages, and whole elements of
+/// every dtype.
 inline constexpr int64_t kMinBlockBytes = 4 * kKiB, kMaxBlockBytes = 256 * kMiB;
+inline constexpr int64_t kBlockMultiple = 4 * kKiB;
 /// `--lanes` may be 1 to this.
 inline constexpr int kMaxLanes = 64;
 /// `--max-streams` may be 1 to this.
@@ -31,6 +33,7 @@ inline constexpr int kMaxTraceSpans = 20'000;
 /// `x-request-id`, `traceparent`: visible ASCII, at most.
 inline constexpr int kMaxRequestIdBytes = 128;
 
+static_assert(kMinBlockBytes % kBlockMultiple == 0 && kMaxBlockBytes % kBlockMultiple == 0);
 static_assert(kMaxOutputChunkBytes + 64 * kKiB <= kMaxMessageBytes);
 static_assert(kMaxUnaryBytes <= kMaxMessageBytes);
 static_assert(kSmallJobBytes < kMaxUnaryBytes);

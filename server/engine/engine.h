@@ -91,7 +91,7 @@ class Engine {
   bool InPlace(const Operation& operation) const;
   Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
   int GrantStreams(const Operation& operation, int64_t block_bytes, int wanted) const;
-  Result<JobLayout> WindowedLayout(const Operation& operation, int wanted_streams) const;
+  Result<JobLayout> WindowedLayout(const Operation& operation, const JobOptions& options) const;
   JobLayout Arrange(std::unique_ptr<Operation>* operation, const JobOptions& options, std::string* why) const;
   Status LeaseApart(const Operation& operation, const JobLayout& layout, JobResources* resources);
   Status LeasePacked(const Operation& operation, const JobLayout& layout, JobResources* resources);
@@ -99,7 +99,7 @@ class Engine {
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
                                      const JobLayout& layout, Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
-  int64_t BlockBytes(const Operation& operation) const;
+  int64_t BlockBytes(const Operation& operation, const JobOptions& options) const;
   void DeviceFailed();
 
   const std::unique_ptr<Device> device_;

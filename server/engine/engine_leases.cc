@@ -65,7 +65,8 @@ bool Engine::IsSmallJob(const Operation& operation) {
   return bytes <= kSmallJobBytes;
 }
 
-int64_t Engine::BlockBytes(const Operation& operation) const {
+int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options) const {
+  if (options.block_bytes > 0) return options.block_bytes;
   if (!options_.fit_blocks) return options_.block_bytes;
   return BlockFor(operation.operands()[0].bytes(), options_.block_bytes, copy_rates_);
 }
@@ -105,13 +106,13 @@ Demand Engine::DemandOf(const Operation& operation, const JobLayout& layout) con
 /// The job's arrays whole where they fit, else in rings; where that is impossible too, `why` says so.
 JobLayout Engine::Arrange(std::unique_ptr<Operation>* operation, const JobOptions& options,
                           std::string* why) const {
-  const int64_t block_bytes = BlockBytes(**operation);
+  const int64_t block_bytes = BlockBytes(**operation, options);
   const JobLayout whole{.streams = GrantStreams(**operation, block_bytes, options.streams),
                         .block_bytes = block_bytes};
   if (!options.may_window || DemandOf(**operation, whole).device_bytes <= admission_.bulk_device_bytes())
     return whole;
   auto windowed = (*operation)->Windowed();
-  auto layout = windowed ? WindowedLayout(**windowed, options.streams) : Fail(windowed.error());
+  auto layout = windowed ? WindowedLayout(**windowed, options) : Fail(windowed.error());
   if (!layout) {
     *why = layout.error().message();
     return whole;
@@ -122,17 +123,17 @@ JobLayout Engine::Arrange(std::unique_ptr<Operation>* operation, const JobOption
 
 /// A ring that lets all streams and lanes have blocks of their own, but no more than a quarter of the budget
 /// and no less than a few ranges; smaller still where tile sums and result leave less.
-Result<JobLayout> Engine::WindowedLayout(const Operation& operation, int wanted_streams) const {
+Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOptions& options) const {
   constexpr int64_t kFewRanges = 4, kFineBlock = 256;
   const int64_t slot = SlotBytes(operation), budget = admission_.bulk_device_bytes();
-  JobLayout layout{.block_bytes = std::min(BlockBytes(operation), slot)};
+  JobLayout layout{.block_bytes = std::min(BlockBytes(operation, options), slot)};
   // A client may want to cut its messages at blocks and at elements.
   if (layout.block_bytes > kFineBlock) layout.block_bytes -= layout.block_bytes % kFineBlock;
   const int64_t most = layout.block_bytes * kMaxWindowedBlocks;
   if (operation.operands()[0].bytes() > most)
     return Fail(
         Status(Code::kFailedPrecondition, "", "an operand has more than " + std::to_string(most) + " bytes"));
-  layout.streams = GrantStreams(operation, layout.block_bytes, wanted_streams);
+  layout.streams = GrantStreams(operation, layout.block_bytes, options.streams);
 
   const int64_t blocks = layout.streams + options_.lanes + 2;
   const int64_t arrays = static_cast<int64_t>(operation.operands().size()) + operation.ranges_fill_result();

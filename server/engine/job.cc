@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace tilewire::engine {
+namespace {
+
+uint32_t LanesOf(const JobContext& context, const JobOptions& options, bool overlap) {
+  if (!overlap) return 1;
+  const auto all = static_cast<uint32_t>(context.lanes.size());
+  return options.lanes > 0 ? std::min(all, static_cast<uint32_t>(options.lanes)) : all;
+}
+
+}  // namespace
 
 Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
          const JobContext* context, JobResources resources)
@@ -11,8 +20,10 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       identity_(options.identity),
       operation_(std::move(operation)),
       context_(context),
+      overlap_(context->overlap && !options.sequential),
+      lanes_(LanesOf(*context, options, overlap_)),
       resources_(std::move(resources)),
-      ordered_(context->overlap && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
+      ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!resources_.in_place || operation_->finish_work(resources_.buffers))),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
@@ -182,9 +193,9 @@ void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
   --blocks_left_;
   for (int64_t i = RangeAt(*operation_, begin);
        i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
-    if (--missing_[i] == 0 && (context_->overlap || window_)) LaunchRangeLocked(i, later);
+    if (--missing_[i] == 0 && (overlap_ || window_)) LaunchRangeLocked(i, later);
   // For study: copies first, then kernels. A windowed job has no room for that.
-  if (!context_->overlap && !window_ && blocks_left_ == 0)
+  if (!overlap_ && !window_ && blocks_left_ == 0)
     for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, later);
 }
 

@@ -46,6 +46,9 @@ struct JobOptions {
   int streams = 1;                     ///< streams that the caller would like to spread it over
   bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
   bool trace = false;       ///< keep every span
+  int64_t block_bytes = 0;  ///< of one block; 0: what suits the operands
+  int lanes = 0;            ///< at most so many; 0: all
+  bool sequential = false;  ///< without overlap, whatever the engine does otherwise
   TimePoint arrived = Clock::now();  ///< origin of its spans
   TimePoint deadline = TimePoint::max();
 };
@@ -191,7 +194,7 @@ class Job : public std::enable_shared_from_this<Job> {
     return std::min(block_bytes(), total - index * block_bytes());
   }
   void CountMissing();
-  int NextLane() { return static_cast<int>(next_lane_++ % (context_->overlap ? context_->lanes.size() : 1)); }
+  int NextLane() { return static_cast<int>(next_lane_++ % lanes_); }
   /// Where the bytes from `offset` on of an operand at `base` lie: `bytes` of them, or as many as are in one
   /// piece.
   std::span<std::byte> PieceAt(std::byte* base, int64_t offset, int64_t bytes) const;
@@ -245,6 +248,8 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string id_, identity_;
   const std::unique_ptr<Operation> operation_;
   const JobContext* const context_;
+  const bool overlap_;
+  const uint32_t lanes_;  ///< of the context's, from the first
   JobResources resources_;
   Timer* timer_ = nullptr;
   Timer::Id deadline_timer_ = 0;

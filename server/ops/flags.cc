@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 44;  // 16 TiB: more than any node has
 constexpr int64_t kMinReceiveQuotaBytes = 8 * kMiB;
 static_assert(kMinReceiveQuotaBytes > kMaxMessageBytes, "a message must fit, or nothing is ever received");
-constexpr int64_t kBlockMultiple = 4 * kKiB;  // pages, and whole elements of every dtype
-static_assert(kMinBlockBytes % kBlockMultiple == 0 && kMaxBlockBytes % kBlockMultiple == 0);
 constexpr int64_t kMinStagingBlocks = 4;  // two for each of two operands
 
 /// Stores a parsed value, or passes the error on.

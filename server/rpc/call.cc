@@ -81,16 +81,13 @@ TimePoint Call::SteadyDeadline() const {
 }
 
 Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                         bool trace, int streams, bool may_window) {
+                                                         engine::JobOptions options) {
   record_.operation = operation->name();
   if (shared_->draining.load())
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
-  engine::JobOptions options{.identity = record_.identity,
-                             .streams = streams,
-                             .may_window = may_window,
-                             .trace = trace,
-                             .arrived = arrived_,
-                             .deadline = SteadyDeadline()};
+  options.identity = record_.identity;
+  options.arrived = arrived_;
+  options.deadline = SteadyDeadline();
   auto job = co_await OnQueue<Result<std::shared_ptr<engine::Job>>>(queue_, [&](auto resume) {
     const auto id = engine().Open(std::move(operation), options, std::move(resume));
     std::unique_lock lock(mutex_);

@@ -60,10 +60,10 @@ class Call : public std::enable_shared_from_this<Call> {
   /// The request is here: reads metadata, starts the record.
   void Started();
 
-  /// Plans are made; admits the job. UNAVAILABLE `DRAINING` while draining. A job of a stream, which may
-  /// bring input and take output side by side, may run windowed.
-  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation, bool trace,
-                                                     int streams = 1, bool may_window = false);
+  /// Plans are made; admits the job as `options` say, but for identity and times, which are the call's.
+  /// UNAVAILABLE `DRAINING` while draining.
+  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                     engine::JobOptions options);
   /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
   Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
   /// Which of the job's streams this call is.

@@ -120,4 +120,19 @@ Result<int64_t> OutputChunkBytes(const v1::Options& options) {
   return static_cast<int64_t>(options.output_chunk_bytes());
 }
 
+Result<engine::JobOptions> JobOptionsOf(const v1::Options& options) {
+  const uint64_t block = options.block_bytes();
+  if (block != 0 && (block < static_cast<uint64_t>(kMinBlockBytes) ||
+                     block > static_cast<uint64_t>(kMaxBlockBytes) || block % kBlockMultiple != 0))
+    return BadValue("options.block_bytes", std::to_string(block),
+                    std::to_string(kMinBlockBytes) + " to " + std::to_string(kMaxBlockBytes) +
+                        ", a multiple of " + std::to_string(kBlockMultiple));
+  engine::JobOptions job;
+  job.trace = options.trace();
+  job.block_bytes = static_cast<int64_t>(block);
+  job.lanes = static_cast<int>(std::min<uint32_t>(options.lanes(), kMaxLanes));
+  job.sequential = options.sequential();
+  return job;
+}
+
 }  // namespace tilewire::rpc

@@ -7,6 +7,7 @@
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
+#include "server/engine/job.h"
 #include "server/engine/operation.h"
 #include "tilewire/v1/device.pb.h"
 #include "tilewire/v1/kernels.pb.h"
@@ -30,6 +31,9 @@ Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open);
 /// The operation of a question about kernels, null where it names none; INVALID_ARGUMENT as above.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request);
 
+/// How the client wants the job to be run, but for streams and windows, which are the call form's;
+/// INVALID_ARGUMENT for a block size out of bounds.
+Result<engine::JobOptions> JobOptionsOf(const v1::Options& options);
 /// Bytes a chunk of output may have; INVALID_ARGUMENT outside 4 KiB to 4 MiB.
 Result<int64_t> OutputChunkBytes(const v1::Options& options);
 

@@ -54,8 +54,7 @@ struct Opening {
   std::unique_ptr<engine::Operation> operation;  ///< null: a Join
   std::string job;                               ///< to join
   size_t chunk_bytes = 0;
-  int streams = 1;
-  bool trace = false;
+  engine::JobOptions options;
 };
 
 Result<Opening> ParseOpening(const Received& message) {
@@ -71,9 +70,11 @@ Result<Opening> ParseOpening(const Received& message) {
     return Opening{.job = request.join().job(), .chunk_bytes = kDefaultOutputChunkBytes};
   if (!request.has_open()) return Fail(BadOrder("the first message is neither open nor join"));
   const v1::Open& open = request.open();
-  Opening opening{.trace = open.options().trace()};
+  Opening opening;
+  TILEWIRE_ASSIGN_OR_RETURN(opening.options, JobOptionsOf(open.options()));
   TILEWIRE_ASSIGN_OR_RETURN(opening.chunk_bytes, OutputChunkBytes(open.options()));
-  opening.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
+  opening.options.may_window = true;
+  opening.options.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
   TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open));
   return opening;
 }
@@ -214,8 +215,7 @@ Task<Status> ServeExecute(ExecuteCall& call) {
     if (!job) co_return job.error();
     call.job = *job;
   } else {
-    auto job = co_await call.OpenJob(std::move(opening->operation), opening->trace, opening->streams,
-                                     /*may_window=*/true);
+    auto job = co_await call.OpenJob(std::move(opening->operation), opening->options);
     if (!job) co_return job.error();
     call.job = *job;
   }

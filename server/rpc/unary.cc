@@ -16,7 +16,7 @@ constexpr int64_t kRetryAfterMs = 250;
 struct Request {
   std::unique_ptr<engine::Operation> operation;
   wire::UnaryView view;
-  bool trace = false;
+  engine::JobOptions options;
 };
 
 Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec, const std::string& field) {
@@ -27,7 +27,7 @@ Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec,
 }
 
 Status CheckSizes(const Request& request) {
-  const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.trace ? kTraceOverhead : 0);
+  const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
   const int64_t bytes = request.operation->result().bytes();
   if (bytes <= room) return {};
   return Status({.code = Code::kResourceExhausted,
@@ -67,7 +67,7 @@ Result<Request> ParseRmse(const Received& message) {
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, RmseOperation(a, b, proto.op()));
   TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], a, "a"));
   TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[1], b, "b"));
-  request.trace = proto.options().trace();
+  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(proto.options()));
   return request;
 }
 
@@ -79,7 +79,7 @@ Result<Request> ParseTranspose(const Received& message) {
   TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, FromProto(proto.input().spec(), "input.spec"));
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, TransposeOperation(input, proto.op()));
   TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], input, "input"));
-  request.trace = proto.options().trace();
+  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(proto.options()));
   return request;
 }
 
@@ -92,7 +92,7 @@ Result<Request> ParseGaussianPdf(const Received& message) {
   if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, GaussianOperation(input, proto.op()));
   TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], input, "input"));
-  request.trace = proto.options().trace();
+  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(proto.options()));
   return request;
 }
 
@@ -162,7 +162,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   if (Status status = CheckSizes(*request); !status.ok()) co_return status;
 
   if (Status status = holding.Take(static_cast<int64_t>(message.bytes())); !status.ok()) co_return status;
-  auto opened = co_await call.OpenJob(std::move(request->operation), request->trace);
+  auto opened = co_await call.OpenJob(std::move(request->operation), request->options);
   if (!opened) co_return opened.error();
   const std::shared_ptr<engine::Job> job = *opened;
   engine::Intake intake(job);

@@ -71,6 +71,12 @@ std::vector<BadOpen> BadOpens() {
       {"large output chunks",
        With(rmse, [](auto* o) { o->mutable_options()->set_output_chunk_bytes(~0ull); }),
        "options.output_chunk_bytes", "18446744073709551615", "4096 to 4194304"},
+      {"small blocks", With(rmse, [](auto* o) { o->mutable_options()->set_block_bytes(1); }),
+       "options.block_bytes", "1", "4096 to 268435456, a multiple of 4096"},
+      {"odd blocks", With(rmse, [](auto* o) { o->mutable_options()->set_block_bytes(5000); }),
+       "options.block_bytes", "5000", "4096 to 268435456, a multiple of 4096"},
+      {"large blocks", With(rmse, [](auto* o) { o->mutable_options()->set_block_bytes(1ull << 40); }),
+       "options.block_bytes", "1099511627776", "4096 to 268435456, a multiple of 4096"},
   };
 }
 

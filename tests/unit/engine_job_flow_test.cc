@@ -52,13 +52,16 @@ TEST(JobFlow, KernelsRunOnRangesWhoseBytesAreThere) {
   }
 }
 
-TEST(JobFlow, WithoutOverlapKernelsWaitForAllCopies) {
+/// `by_job`: the job asks for it, else the engine does it to all.
+void ExpectSerial(bool by_job) {
   testing::Setup setup;
-  setup.options.overlap = false;
+  setup.options.overlap = by_job;
   setup.faults = std::make_shared<Faults>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = testing::FineRmseProblem(2);
-  const auto job = *testing::Open(*engine, problem.make());
+  JobOptions options;
+  options.sequential = by_job;
+  const auto job = *testing::Open(*engine, problem.make(), options);
   Intake intake(job);
   SendBlocks(*job, intake, problem, 0, 0, 48);
   SendBlocks(*job, intake, problem, 1, 0, 47);
@@ -69,6 +72,31 @@ TEST(JobFlow, WithoutOverlapKernelsWaitForAllCopies) {
   job->InputEnded();
   EXPECT_EQ(testing::Collect(*job).value(), problem.expected);
   EXPECT_EQ(setup.faults->count(Submitted::kLaunch), 49);
+  EXPECT_EQ(job->timing().lanes, 1U);
+}
+
+TEST(JobFlow, WithoutOverlapKernelsWaitForAllCopies) {
+  ExpectSerial(false);
+  ExpectSerial(true);
+}
+
+TEST(JobFlow, AJobMayAskForBlocksAndLanes) {
+  testing::Setup setup;
+  setup.options.lanes = 4;
+  setup.options.block_bytes = 64 << 10;
+  const auto engine = testing::MakeEngine(setup);
+  const Problem problem = testing::FineRmseProblem(4);
+  for (const int lanes : {1, 2, 4, 9}) {
+    JobOptions options;
+    options.block_bytes = 8192;
+    options.lanes = lanes;
+    const auto job = *testing::Open(*engine, problem.make(), options);
+    EXPECT_EQ(job->block_bytes(), 8192);
+    const testing::Feeders feeders(job, problem, {testing::Ascending(problem, 8192)});
+    EXPECT_EQ(testing::Collect(*job).value(), problem.expected);
+    EXPECT_EQ(job->timing().blocks, 48U);
+    EXPECT_EQ(job->timing().lanes, static_cast<uint32_t>(std::min(lanes, 4)));
+  }
 }
 
 /// Half of the input gives half of the output, then the rest the rest; every range is three blocks.
