@@ -59,6 +59,13 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   app_.add_option("--connections", globals->connections,
                   "Connections that may carry one large call; 0: by size and cores (default: 1)")
       ->check(CLI::Range(0, 64));
+  app_.add_option("--block-bytes", globals->block_bytes,
+                  "Bytes of the server's blocks, as 65536, 256KiB or 4MiB (default: its choice)")
+      ->transform(CLI::AsSizeValue(false));
+  app_.add_option("--lanes", globals->lanes, "Lanes of the device to use, at most (default: all)")
+      ->check(CLI::Range(1, 64));
+  app_.add_flag("--no-overlap", globals->sequential,
+                "Copy in, compute and copy out one after the other, to see what overlap is worth");
   trace_ = app_.add_option("--trace", globals->trace,
                            "Write every span of the operation to this JSON file (Chrome trace, Perfetto)")
                ->type_name("FILE.json");

@@ -137,6 +137,9 @@ client::CallOptions Globals::call_options() const {
   options.stop = stop;
   options.connections = connections;
   options.trace = !trace.empty() || !timeline.empty();
+  options.block_bytes = block_bytes;
+  options.lanes = lanes;
+  options.sequential = sequential;
   return options;
 }
 

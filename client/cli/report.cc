@@ -84,6 +84,7 @@ ordered_json JsonTiming(const client::Reply& reply) {
   if (t.bytes_copied) out["bytes_copied"] = *t.bytes_copied;
   if (t.overlap) out["overlap"] = *t.overlap;
   if (!t.bottleneck.empty()) out["bottleneck"] = t.bottleneck;
+  if (t.bottleneck_share) out["bottleneck_share"] = *t.bottleneck_share;
   out["client_wall_us"] = reply.client_wall_us;
   out["attempts"] = reply.attempts;
   out["streamed"] = reply.streamed;
@@ -95,6 +96,20 @@ int Print(const std::string& text) {
     return kExitOk;
   return PrintError(Status(Code::kDataLoss, "STDOUT", "stdout took only part of the answer"));
 }
+
+namespace {
+
+std::string Bottleneck(const client::Timing& t) {
+  std::string text = "  <- bottleneck";
+  if (t.bottleneck_share) {
+    char share[48];
+    std::snprintf(share, sizeof(share), ", at %.0f%% of plain copies", 100 * *t.bottleneck_share);
+    text += share;
+  }
+  return text;
+}
+
+}  // namespace
 
 int PrintError(const Status& status, int exit_code) {
   std::fprintf(stderr, "error: %s\n", status.ToString().c_str());
@@ -109,7 +124,7 @@ void PrintTiming(const client::Reply& reply) {
   std::fprintf(stderr, "timing (%s, %s%s)\n", t.device.empty() ? "device not named" : t.device.c_str(),
                reply.streamed ? "streamed" : "one message", reply.attempts > 1 ? ", retried" : "");
   for (const auto& [name, time] : Stages(t))
-    if (time) row(name, *time, t.bottleneck == name ? "  <- bottleneck" : "");
+    if (time) row(name, *time, t.bottleneck == name ? Bottleneck(t).c_str() : "");
   row("server wall", t.wall_us, "");
   row("client wall", reply.client_wall_us, "");
   const double bytes = static_cast<double>(t.bytes_in + t.bytes_out);

@@ -67,6 +67,7 @@ struct Timing {
   std::string device;
   std::optional<double> overlap;
   std::string bottleneck;
+  std::optional<double> bottleneck_share;
   std::optional<uint64_t> bytes_copied;  ///< array bytes that the server's CPU copied
   std::vector<ServerSpan> spans;         ///< with CallOptions::trace
   uint64_t spans_dropped = 0;            ///< of those, beyond 20,000
@@ -121,6 +122,10 @@ struct CallOptions {
   /// Keep every span of the call, at the server and here: Timing::spans and Reply::trace. Off, it costs
   /// nothing.
   bool trace = false;
+  // For study; results are the same.
+  uint64_t block_bytes = 0;  ///< of the server's blocks, 4 KiB to 256 MiB, a multiple of 4 KiB; 0: its choice
+  uint32_t lanes = 0;        ///< of the device, at most; 0: all
+  bool sequential = false;   ///< copies in, then kernels, then copies out, on one lane
 };
 
 /// Takes result bytes: `bytes` at `offset` of the result, each byte once. With one connection offsets ascend

@@ -79,6 +79,7 @@ Timing FromProto(const v1::Timing& t) {
   out.streams = t.streams();
   out.device = t.device();
   out.bottleneck = t.bottleneck();
+  out.bottleneck_share = Optional(t.has_bottleneck_share(), t.bottleneck_share());
   if (t.has_bytes_copied()) out.bytes_copied = t.bytes_copied();
   out.spans_dropped = t.spans_dropped();
   for (const v1::Span& span : t.spans())
@@ -87,6 +88,13 @@ Timing FromProto(const v1::Timing& t) {
       out.spans.push_back({static_cast<Stage>(span.stage()), span.begin_us(), span.end_us(), span.track(),
                            span.index(), span.bytes(), span.operand()});
   return out;
+}
+
+void SetOptions(const CallOptions& options, v1::Options* out) {
+  out->set_trace(options.trace);
+  out->set_block_bytes(options.block_bytes);
+  out->set_lanes(options.lanes);
+  out->set_sequential(options.sequential);
 }
 
 ServerInfo FromProto(const v1::DescribeResponse& in) {

@@ -24,6 +24,8 @@ ServerKernels FromProto(const v1::DescribeKernelsResponse& kernels);
 Result<ArraySpec> FromProto(const v1::ArraySpec& spec);
 
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
+/// How the server is to run the job, but for streams, which are the call form's.
+void SetOptions(const CallOptions& options, v1::Options* out);
 void ToProto(const RmseOp& op, v1::RmseOp* out);
 void ToProto(const TransposeOp& op, v1::TransposeOp* out);
 void ToProto(const GaussianOp& op, v1::GaussianOp* out);

@@ -55,7 +55,7 @@ Status StreamCall::RunFirst(uint32_t streams, OnOpened on_opened, Reply* reply) 
   SetOperation(spec_.operation, open);
   for (const auto& source : spec_.sources) ToProto(source.spec(), open->add_operands());
   open->mutable_options()->set_streams(streams);
-  open->mutable_options()->set_trace(spec_.options.trace);
+  SetOptions(spec_.options, open->mutable_options());
   Status status = Run();
   if (status.ok() && !result_seen_) status = BadReply("the stream ended well, but without a Result");
   *reply = std::move(reply_);

@@ -60,20 +60,20 @@ Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
   if (const auto* rmse = std::get_if<RmseOp>(&spec.operation)) {
     v1::RmseRequest request;
     ToProto(*rmse, request.mutable_op());
-    request.mutable_options()->set_trace(spec.options.trace);
+    SetOptions(spec.options, request.mutable_options());
     FillOperand(spec.sources[0], request.mutable_a());
     FillOperand(spec.sources[1], request.mutable_b());
     SendUnary(stub, &Stub::Rmse, request, spec, &attempt);
   } else if (const auto* gaussian = std::get_if<GaussianOp>(&spec.operation)) {
     v1::GaussianPdfRequest request;
     ToProto(*gaussian, request.mutable_op());
-    request.mutable_options()->set_trace(spec.options.trace);
+    SetOptions(spec.options, request.mutable_options());
     FillOperand(spec.sources[0], request.mutable_input());
     SendUnary(stub, &Stub::GaussianPdf, request, spec, &attempt);
   } else {
     v1::TransposeRequest request;
     ToProto(std::get<TransposeOp>(spec.operation), request.mutable_op());
-    request.mutable_options()->set_trace(spec.options.trace);
+    SetOptions(spec.options, request.mutable_options());
     FillOperand(spec.sources[0], request.mutable_input());
     SendUnary(stub, &Stub::Transpose, request, spec, &attempt);
   }

@@ -44,6 +44,7 @@ struct Timing {
   std::string device;
   double overlap = -1;  ///< < 0: not observed
   std::string bottleneck;
+  double bottleneck_share = -1;  ///< of its measured rate; < 0: nothing to compare with
   std::vector<Span> spans;     ///< only with trace
   uint64_t spans_dropped = 0;  ///< that found no room among them
   TimePoint origin;            ///< zero of the spans

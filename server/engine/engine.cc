@@ -89,6 +89,7 @@ Status Engine::MakeLanes() {
   if (!options_.measure_copies) return {};
   TILEWIRE_ASSIGN_OR_RETURN(copy_rates_,
                             MeasureCopies(device_.get(), lanes_.front().get(), options_.block_bytes));
+  bulk_.copy_rates = small_.copy_rates = copy_rates_;
   return {};
 }
 

@@ -282,6 +282,12 @@ Timing Job::timing() const {
   timing.lanes = static_cast<uint32_t>(__builtin_popcountll(lanes_used_));
   timing.streams = static_cast<uint32_t>(streams_.size());
   timing.device = context_->device_id;
+  const auto share = [&timing](Stage stage, uint64_t bytes, double rate) {
+    if (timing.bottleneck == StageName(stage) && rate > 0 && timing.of(stage) > 0)
+      timing.bottleneck_share = static_cast<double>(bytes) / (timing.of(stage) * 1e-6) / rate;
+  };
+  share(Stage::kH2D, timing.bytes_in, context_->copy_rates.in);
+  share(Stage::kD2H, timing.bytes_out, context_->copy_rates.out);
   return timing;
 }
 

@@ -21,6 +21,7 @@
 
 #include "kernels/array/status.h"
 #include "server/engine/admission.h"
+#include "server/engine/copy_rates.h"
 #include "server/engine/device.h"
 #include "server/engine/operation.h"
 #include "server/engine/span_log.h"
@@ -74,6 +75,7 @@ struct JobContext {
   bool overlap = true;
   bool small = false;  ///< jobs are short: their callers may lend a hand (Job::Help)
   std::string device_id;
+  CopyRates copy_rates;  ///< zeros where none were measured
   std::function<Status()> device_health;
   std::function<void()> on_device_failure;
   std::function<void(int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges)> count;

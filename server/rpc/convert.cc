@@ -39,6 +39,7 @@ void ToProto(const Timing& timing, v1::Timing* out) {
   out->set_device(timing.device);
   if (timing.overlap >= 0) out->set_overlap(timing.overlap);
   out->set_bottleneck(timing.bottleneck);
+  if (timing.bottleneck_share >= 0) out->set_bottleneck_share(timing.bottleneck_share);
   const auto micros = [&](TimePoint t) {
     return std::chrono::duration<double, std::micro>(t - timing.origin).count();
   };

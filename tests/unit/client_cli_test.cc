@@ -57,6 +57,7 @@ TEST_F(Cli, JsonIsOneObjectWithTiming) {
   EXPECT_EQ(json["dtype"], "f64");
   EXPECT_EQ(json["numeric_version"], "rmse.1");
   EXPECT_EQ(json["timing"]["kernel_us"], 20);
+  EXPECT_EQ(json["timing"]["bottleneck_share"], 0.97);
   EXPECT_FALSE(json["timing"].contains("h2d_us"));
   EXPECT_EQ(json["timing"]["attempts"], 1);
 }
@@ -65,8 +66,21 @@ TEST_F(Cli, TimingGoesToStderr) {
   const Ran ran = Run({"rmse", A(), B(), "--timing"});
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_THAT(ran.err, HasSubstr("kernel"));
-  EXPECT_THAT(ran.err, HasSubstr("bottleneck"));
+  EXPECT_THAT(ran.err, HasSubstr("bottleneck, at 97% of plain copies"));
   EXPECT_THAT(ran.err, ::testing::Not(HasSubstr("h2d")));
+}
+
+TEST_F(Cli, StudyOptionsReachTheServer) {
+  const Ran ran = Run({"rmse", A(), B(), "--block-bytes", "256KiB", "--lanes", "2", "--no-overlap"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(server_.log().block_bytes, 256U << 10);
+  EXPECT_EQ(server_.log().lanes, 2U);
+  EXPECT_TRUE(server_.log().sequential);
+  ASSERT_EQ(Run({"rmse", A(), B()}).exit_code, 0);
+  EXPECT_EQ(server_.log().block_bytes, 0U);
+  EXPECT_FALSE(server_.log().sequential);
+  EXPECT_EQ(Run({"rmse", A(), B(), "--lanes", "0"}).exit_code, 2);
+  EXPECT_EQ(Run({"rmse", A(), B(), "--block-bytes", "many"}).exit_code, 2);
 }
 
 TEST_F(Cli, RmseWritesAFile) {

@@ -74,6 +74,7 @@ inline void FillTiming(v1::Timing* timing, uint64_t in, uint64_t out) {
   timing->set_bytes_copied(in + out + out / 2);
   timing->set_device("cpu");
   timing->set_bottleneck("kernel");
+  timing->set_bottleneck_share(0.97);
 }
 
 /// Collects one operand and knows the rule of runs.

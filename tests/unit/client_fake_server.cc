@@ -43,6 +43,9 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
   void Note(const v1::Options& options) {
     const std::lock_guard lock(mutex_);
     log_.trace = options.trace();
+    log_.sequential = options.sequential();
+    log_.block_bytes = options.block_bytes();
+    log_.lanes = options.lanes();
   }
   /// Counts the call and refuses it where behaviour says so; fills `behaviour` for the rest of it.
   grpc::Status Begin(grpc::ServerContext* context, bool stream, FakeBehaviour* behaviour);

@@ -51,7 +51,10 @@ struct FakeLog {
   std::vector<Chunk> chunks;          ///< of all streams, as they came
   std::vector<std::string> mistakes;  ///< violations of the contract by the client
   std::string request_id;             ///< of the last call
-  bool trace = false;                 ///< whether the last operation wanted its spans
+  // Of the last operation's options.
+  bool trace = false, sequential = false;
+  uint64_t block_bytes = 0;
+  uint32_t lanes = 0;
 };
 
 /// Listens on loopback until destroyed. Thread-safe.

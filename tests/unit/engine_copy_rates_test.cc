@@ -68,5 +68,21 @@ TEST(CopyRates, JobsGetBlocksThatFitThem) {
   EXPECT_EQ(*output, problem.expected);
 }
 
+TEST(CopyRates, TheBottleneckIsComparedWithThem) {
+  testing::Setup setup;
+  setup.options.measure_copies = true;
+  setup.slow = SlowOptions{.copy_in = std::chrono::milliseconds(2)};  // so that it is the longest stage
+  const auto engine = testing::MakeEngine(setup);
+  const auto problem = testing::RmseProblem(DType::kF32, {100'000}, {}, 3);
+  const auto job = testing::Open(*engine, problem.make());
+  ASSERT_TRUE(job) << job.error().ToString();
+  const testing::Feeders feeders(*job, problem, {testing::Ascending(problem, 1 << 20)});
+  ASSERT_TRUE(testing::Collect(**job));
+  const Timing timing = (*job)->timing();
+  ASSERT_EQ(timing.bottleneck, "h2d");
+  EXPECT_NEAR(timing.bottleneck_share, 800'000 / (timing.of(Stage::kH2D) * 1e-6) / engine->copy_rates().in,
+              1e-9);
+}
+
 }  // namespace
 }  // namespace tilewire::engine
