@@ -61,7 +61,9 @@ void Call::Started() {
     ++shared_->active;
   }
   own_ = IncomingText("x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
-  if (!own_) shared_->observer->OnCallStart(record_.method);
+  if (own_) return;
+  shared_->last_arrival = arrived_;
+  shared_->observer->OnCallStart(record_.method);
 }
 
 std::string Call::IncomingText(const std::string& key) const {

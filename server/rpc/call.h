@@ -29,6 +29,7 @@ struct CallContext {
   double idle_seconds = 30;
   std::vector<std::string> endpoints;
   std::atomic<bool> draining{false};
+  std::atomic<TimePoint> last_arrival{TimePoint{}};
   // Unary requests keep gRPC's memory while they wait. Were it to reach the receive quota, gRPC would end
   // streams at random, so calls are refused before that.
   int64_t max_held_bytes = 0;

@@ -62,6 +62,7 @@ class ServerImpl final : public Server {
   void SetLive(bool live) override { SetHealth("liveness", live); }
   void BeginDrain() override { shared_.draining.store(true); }
   bool WaitIdle(TimePoint until) override { return shared_.WaitIdle(until); }
+  TimePoint last_arrival() const override { return shared_.last_arrival; }
   void Shutdown(TimePoint until) override;
 
  private:

@@ -42,6 +42,8 @@ class Server {
   virtual void BeginDrain() = 0;
   /// Waits until no call is active; false when `until` came first.
   virtual bool WaitIdle(TimePoint until) = 0;
+  /// When the last call came, refused ones included; long ago where none has. Thread-safe.
+  virtual TimePoint last_arrival() const = 0;
   /// Ends everything: cancels calls that still run at `until`, then stops the threads.
   virtual void Shutdown(TimePoint until) = 0;
 };

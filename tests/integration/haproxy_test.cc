@@ -180,8 +180,9 @@ TEST_F(Haproxy, ADrainingServerIsLeftOutAndItsCallsEndWell) {
   EXPECT_TRUE(Eventually([&] { return good >= 20; }));
   EXPECT_EQ(refused, 0);
   server(leaving).program().Signal(SIGTERM);
-  // A draining server refuses at once and so has always the fewest calls: it is noticed, and then avoided.
-  EXPECT_TRUE(Eventually([&] { return refused > 0; }));
+  const std::string down = std::string("Server tilewired/") + (leaving == 0 ? "one" : "two") + " is DOWN";
+  EXPECT_TRUE(Eventually([&] { return proxy_->program().err().find(down) != std::string::npos; }))
+      << proxy_->program().err();
   in_a_row = 0;
   EXPECT_TRUE(Eventually([&] { return in_a_row >= 100; }));
   EXPECT_TRUE(server(leaving).program().running());

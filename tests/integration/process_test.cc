@@ -126,6 +126,32 @@ TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
   EXPECT_EQ(program.Wait(60), 0) << program.err();
 }
 
+TEST(Process, WhoGoesOnCallingIsToldThatItDrains) {
+  Program program(Cpu({"--drain-seconds", "120"}));
+  const std::string address = program.Ready()[0];
+  std::atomic<int> good{0}, refused{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back([&] {
+      const auto stub = v1::Kernels::NewStub(ConnectTo(address));
+      for (int mine = 0; mine < 50;) {  // nothing else runs: without its callers the server would end at once
+        grpc::ClientContext context;
+        v1::RmseResponse response;
+        const auto status = stub->Rmse(&context, RmseCall({4}, Floats(4, 1), Floats(4, 2)), &response);
+        good += status.ok();
+        if (status.ok()) continue;
+        ExpectError(status, grpc::StatusCode::UNAVAILABLE, "DRAINING");
+        ++mine;
+        ++refused;
+      }
+    });
+  ASSERT_TRUE(Eventually([&] { return good >= 20; }));
+  program.Signal(SIGTERM);
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(refused, 200);
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
+}
+
 TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
   Program program(Cpu({"--drain-seconds", "0.5"}));
   RawStream raw(ConnectTo(program.Ready()[0]));
