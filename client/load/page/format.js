@@ -100,5 +100,5 @@ const factor = (value) => (num(value) === null ? DASH : value.toFixed(value < 9.
 
 const shapeText = (shape) => (Array.isArray(shape) && shape.length ? shape.join('×') : '');
 
-/** "p99_9" → "p99.9". */
-const percentileName = (key) => key.replace('_', '.');
+/** "p99_9" → "p99.9", 99.9 → "p99.9". */
+const percentileName = (key) => (typeof key === 'number' ? `p${key}` : String(key).replace('_', '.'));

@@ -26,8 +26,6 @@ function overlapPairs(cells) {
       .map(([on, off]) => ({on, off, gain: on.bytes_per_second / off.bytes_per_second}));
 }
 
-const MAX_GAIN_ROWS = 24;
-
 /** For each operation and array size the settings that are fastest with overlap. */
 function gainRows(cells) {
   const rows = new Map();
@@ -35,9 +33,8 @@ function gainRows(cells) {
     const key = `${pair.on.operation}/${pair.on.bytes}`;
     if (!rows.has(key) || rows.get(key).on.bytes_per_second < pair.on.bytes_per_second) rows.set(key, pair);
   }
-  return [...rows.values()]
-      .sort((a, b) => byName.compare(a.on.operation, b.on.operation) || a.on.bytes - b.on.bytes)
-      .slice(0, MAX_GAIN_ROWS);
+  return [...rows.values()].sort(
+      (a, b) => byName.compare(a.on.operation, b.on.operation) || a.on.bytes - b.on.bytes);
 }
 
 function drawGain(width, rows) {

@@ -136,6 +136,7 @@ function drawHistogram(width, stat) {
 }
 
 function histogramSection(data) {
+  if (data.kind === 'study') return null;  // its total mixes settings
   const stats = [data.total || {}, ...(list(data.operations).length > 1 ? data.operations : [])].filter(
       (stat) => buckets(stat).length);
   if (!stats.length) return null;

@@ -63,7 +63,7 @@ function percentileTip(curves, at) {
                    .sort((a, b) => b.us - a.us);
   const left = rows.length - 12;
   return {
-    title: `${(share * 100).toFixed(Math.max(0, Math.min(4, Math.ceil(at))))}% of calls took at most`,
+    title: `${(share * 100).toFixed(Math.max(0, Math.min(4, Math.ceil(at - 1e-9))))}% of calls took at most`,
     rows: rows.slice(0, 12).map(({curve, us}) => [curve.name, time(us), curve.mark]),
     note: left > 0 ? `and ${left} more` : '',
   };
@@ -127,6 +127,7 @@ function drawPercentiles(width, all) {
 }
 
 function percentilesSection(data) {
+  if (data.kind === 'study') return null;  // its total mixes settings
   const curves = curvesOf(data);
   if (!curves.length) return null;
   return {

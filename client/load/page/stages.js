@@ -122,11 +122,13 @@ function drawStages(width, rows, share) {
 }
 
 function stagesSection(data) {
+  if (data.kind === 'study') return null;  // its total mixes settings
   const rows = stageRows(data);
   if (!rows.length) return null;
   const used = STAGES.filter((stage) => rows.some(({parts}) => parts.some((part) => part.stage === stage)));
   const sums = rows.map(({sum}) => sum);
-  let share = Math.max(...sums) > 12 * Math.min(...sums);
+  // Bars that would be too short to see say more as shares.
+  let share = Math.max(...sums, ...rows.map(({mean}) => mean || 0)) > 12 * Math.min(...sums);
   return {
     id: 'stages',
     title: 'Stages at the server',

@@ -17,7 +17,9 @@ function headlineOf(data) {
             time(mode.bound_us)}.` :
         `No rate held ${percentileName(mode.percentile || 'p99')} under ${time(mode.bound_us)}.`;
   }
-  return `${rate(total.bytes_per_second)} and ${si(total.calls_per_second)} calls a second${tail}${right}.`;
+  const short = mode.type === 'open' && total.calls_per_second < 0.98 * mode.rate;
+  const calls = si(total.calls_per_second) + (short ? ` of ${si(mode.rate)}` : '');
+  return `${rate(total.bytes_per_second)} and ${calls} calls a second${tail}${right}.`;
 }
 
 function studyHeadline(cells) {
@@ -173,7 +175,7 @@ function head(data, text) {
          about.flatMap(
              (part, index) => [index ? el('span', {class: 'dot'}, '·') : null, el('span', {}, part)])),
       el('h1', {}, headline), ...notes(data),
-      el('dl', {class: 'figures'},
+      el('dl', {class: `figures${figures.length === 8 ? ' eight' : ''}`},
          figures.map(
              ({label, value, note: small, state}) =>
                  el('div', {class: 'figure ' + state}, el('dt', {}, label), el('dd', {}, value),

@@ -2,6 +2,8 @@
 
 const LANE_STAGES = new Set(['h2d', 'kernel', 'd2h']);
 const ALL_STAGES = [...new Set([...CLIENT_STAGES, ...STAGES, 'other'])];
+/** More spans at once than that in one row are drawn over each other. */
+const MAX_LEVELS = 6;
 const SPAN_TALL = 15;
 const MIN_SPAN_US = 0.001;
 
@@ -34,7 +36,7 @@ function traceRows(trace) {
     row.spans.sort((a, b) => a.begin_us - b.begin_us);
     for (const span of row.spans) {
       let level = ends.findIndex((end) => end <= span.begin_us + MIN_SPAN_US);
-      if (level < 0) level = ends.length;
+      if (level < 0) level = Math.min(ends.length, MAX_LEVELS - 1);
       ends[level] = span.end_us;
       span.level = level;
     }
