@@ -54,6 +54,7 @@ class Client::Impl {
   Result<ServerInfo> Describe(const CallOptions& options);
   Result<ServerKernels> DescribeKernels(const v1::DescribeKernelsRequest& request,
                                         const CallOptions& options);
+  Result<ServerCeilings> MeasureCeilings(const CallOptions& options);
   Result<std::chrono::nanoseconds> Ping(const CallOptions& options);
 
  private:
@@ -149,6 +150,19 @@ Result<ServerKernels> Client::Impl::DescribeKernels(const v1::DescribeKernelsReq
   return FromProto(response);
 }
 
+Result<ServerCeilings> Client::Impl::MeasureCeilings(const CallOptions& options) {
+  grpc::ClientContext context;
+  Prepare(options, DeadlineOf(options), &context);
+  const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
+  v1::MeasureCeilingsResponse response;
+  const Status status = FromGrpc(device_->MeasureCeilings(&context, {}, &response), context);
+  if (!status.ok()) return Fail(status);
+  ServerCeilings ceilings{response.device(), {}};
+  for (const v1::Ceiling& ceiling : response.ceilings())
+    ceilings.bytes_per_second.emplace_back(ceiling.name(), ceiling.bytes_per_second());
+  return ceilings;
+}
+
 Result<std::chrono::nanoseconds> Client::Impl::Ping(const CallOptions& options) {
   // grpc.health.v1 needs no generated code here: the request for the whole server is the empty message, and
   // the reply has one field, the status as a number.
@@ -241,6 +255,9 @@ Result<ServerKernels> Client::DescribeKernels(const Operation& operation, std::s
 }
 Result<ServerKernels> Client::DescribeKernels(const CallOptions& options) {
   return impl_->DescribeKernels({}, options);
+}
+Result<ServerCeilings> Client::MeasureCeilings(const CallOptions& options) {
+  return impl_->MeasureCeilings(options);
 }
 Result<std::chrono::nanoseconds> Client::Ping(const CallOptions& options) {
   return impl_->Ping(options);

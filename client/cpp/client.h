@@ -17,6 +17,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -173,6 +174,12 @@ struct ServerKernels {
   std::vector<Launch> launches;  ///< empty on the CPU
 };
 
+/// Measured limits of a server's machine; see tilewire.v1.MeasureCeilingsResponse.
+struct ServerCeilings {
+  std::string device;
+  std::vector<std::pair<std::string, double>> bytes_per_second;  ///< by tier: {"h2d", 55e9}
+};
+
 /// A connection to one server. Thread-safe: any number of calls at a time; each streamed call has a
 /// connection to itself, kept for the next one. Movable; destroy it after its calls returned.
 ///
@@ -211,6 +218,9 @@ class Client {
                                         const CallOptions& options = {});
   /// The server's catalogue: every operation over representative dtypes and shapes, and the teaching ladder.
   Result<ServerKernels> DescribeKernels(const CallOptions& options = {});
+  /// Has the server measure what its machine can do at most, some 100 ms; `BUSY` while it does so for somebody
+  /// else. Not retried. `options` as for Describe.
+  Result<ServerCeilings> MeasureCeilings(const CallOptions& options = {});
   /// One round trip to the health service (the server as a whole); not retried. The time it took, or
   /// UNAVAILABLE when the server does not serve. `options`: timeout and stop.
   Result<std::chrono::nanoseconds> Ping(const CallOptions& options = {});

@@ -55,7 +55,8 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
       instance_(RandomHex()),
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
                   options_.queue_seconds},
-                 &timer_) {
+                 &timer_),
+      ceiling_meter_(device_.get()) {
   device_->SetDeviceBudget(options_.device_bytes);
   device_->SetPinnedBudget(options_.pinned_bytes);
 }

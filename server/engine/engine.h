@@ -12,6 +12,7 @@
 
 #include "server/base/stats.h"
 #include "server/engine/admission.h"
+#include "server/engine/ceilings.h"
 #include "server/engine/copy_rates.h"
 #include "server/engine/device.h"
 #include "server/engine/introspection.h"
@@ -71,6 +72,11 @@ class Engine {
   void DescribeKernels(std::unique_ptr<Operation> operation, std::string text,
                        Introspection::OnKernels on_kernels);
 
+  /// Measures the machine's limits, see MeasureCeilings(): admitted like a bulk job, for the memory it needs.
+  /// Refused `BUSY` at once while another measurement runs, else as Open() is; INTERNAL `DEVICE_FAILED` when the device is
+  /// gone. Calls `on_measured` exactly once.
+  void MeasureCeilings(CeilingMeter::OnMeasured on_measured);
+
   /// Drops a reference soon, on a thread that may enqueue device work.
   void DropSoon(std::shared_ptr<const void> hold);
   Timer& timer() { return timer_; }
@@ -109,6 +115,7 @@ class Engine {
   CopyRates copy_rates_;
   Timer timer_;
   Admission admission_;
+  CeilingMeter ceiling_meter_;
   JobContext bulk_, small_;
   std::function<void(const Status&)> on_failure_;
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};

@@ -129,4 +129,23 @@ Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
   co_return Status();
 }
 
+Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply) {
+  if (call.shared().draining.load())
+    co_return Status(Code::kUnavailable, "DRAINING", "the server is going away");
+  const auto ceilings = co_await OnQueue<Result<std::vector<engine::Ceiling>>>(
+      call.queue(), [&](auto resume) { call.engine().MeasureCeilings(std::move(resume)); });
+  if (!ceilings) co_return ceilings.error();
+  v1::MeasureCeilingsResponse response;
+  response.set_device(call.engine().facts().id);
+  for (const engine::Ceiling& ceiling : *ceilings) {
+    v1::Ceiling* out = response.add_ceilings();
+    out->set_name(ceiling.name);
+    out->set_bytes_per_second(ceiling.bytes_per_second);
+  }
+  Message message;
+  message.AddCopy(response.SerializeAsString());
+  *reply = message.Build();
+  co_return Status();
+}
+
 }  // namespace tilewire::rpc

@@ -25,8 +25,8 @@ namespace {
 
 using KernelsService = v1::Kernels::WithRawMethod_Rmse<v1::Kernels::WithRawMethod_Transpose<
     v1::Kernels::WithRawMethod_GaussianPdf<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>;
-using DeviceService =
-    v1::Device::WithRawMethod_Describe<v1::Device::WithRawMethod_DescribeKernels<v1::Device::Service>>;
+using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::WithRawMethod_DescribeKernels<
+    v1::Device::WithRawMethod_MeasureCeilings<v1::Device::Service>>>;
 
 // Requests asked for in advance, a method and queue: a burst finds somebody waiting.
 constexpr int kAccepts = 4;
@@ -161,6 +161,9 @@ void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
   AcceptUnary(
       "Device.DescribeKernels", queue,
       [this](auto... arguments) { device_.RequestDescribeKernels(arguments...); }, &ServeDescribeKernels);
+  AcceptUnary(
+      "Device.MeasureCeilings", queue,
+      [this](auto... arguments) { device_.RequestMeasureCeilings(arguments...); }, &ServeMeasureCeilings);
 }
 
 template <typename Request>

@@ -25,6 +25,7 @@ Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply);
 
 /// Runs a handler and finishes the call, whatever the handler does.
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler);
