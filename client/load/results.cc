@@ -1,0 +1,190 @@
+#include "client/load/results.h"
+
+#include "client/cli/report.h"
+#include "client/load/machine.h"
+
+namespace tilewire::load {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kBuckets = 200;
+
+ordered_json LatencyJson(const Histogram& histogram) {
+  return {{"min", histogram.min()},
+          {"mean", histogram.mean()},
+          {"p50", histogram.Percentile(0.5)},
+          {"p90", histogram.Percentile(0.9)},
+          {"p99", histogram.Percentile(0.99)},
+          {"p99_9", histogram.Percentile(0.999)},
+          {"max", histogram.max()}};
+}
+
+ordered_json TimelineJson(const Timeline& timeline, double seconds) {
+  ordered_json steps = ordered_json::array();
+  for (size_t i = 0; i < timeline.steps().size(); ++i) {
+    const Timeline::Step& step = timeline.steps()[i];
+    const double t = static_cast<double>(i) * timeline.step_seconds();
+    if (t > seconds && step.calls == 0) break;
+    steps.push_back({{"t", t},
+                     {"calls", step.calls},
+                     {"good", step.good},
+                     {"errors", step.errors},
+                     {"bytes", step.bytes},
+                     {"p50_us", step.latency.Percentile(0.5)},
+                     {"p99_us", step.latency.Percentile(0.99)},
+                     {"max_us", step.latency.max()}});
+  }
+  return steps;
+}
+
+ordered_json ModeJson(const Mode& mode, const RampResult* ramp) {
+  const char* arrivals = mode.arrivals == Arrivals::kConstant ? "constant" : "poisson";
+  if (mode.type == ModeType::kClosed) return {{"type", "closed"}, {"callers", mode.callers}};
+  if (mode.type == ModeType::kOpen)
+    return {{"type", "open"}, {"arrivals", arrivals}, {"rate", mode.rate}, {"callers", mode.callers}};
+  return {{"type", "ramp"},
+          {"arrivals", arrivals},
+          {"bound_us", mode.bound_us},
+          {"percentile", mode.percentile},
+          {"best_rate", ramp != nullptr ? ramp->best_rate : 0},
+          {"callers", mode.callers}};
+}
+
+ordered_json RampJson(const RampResult& ramp) {
+  ordered_json steps = ordered_json::array();
+  for (const RampStep& step : ramp.steps)
+    steps.push_back(
+        {{"rate", step.rate}, {"achieved", step.achieved}, {"p99_us", step.latency_us}, {"held", step.held}});
+  return steps;
+}
+
+ordered_json GeneratorJson(const Scenario& scenario, const LoadResult& load) {
+  const GeneratorVerdict verdict = JudgeGenerator(scenario, load);
+  return {{"cpu_share", load.cpu_share},
+          {"late_starts", load.punctuality.late},
+          {"max_late_us", load.punctuality.max_late_us},
+          {"bottleneck", verdict.bottleneck},
+          {"text", verdict.text}};
+}
+
+const char* StopWord(StopReason reason) {
+  static constexpr const char* kWords[] = {"seconds", "requests",    "stable",
+                                           "done",    "interrupted", "server_lost"};
+  return kWords[static_cast<size_t>(reason)];
+}
+
+/// The value of a member that all operations have in common, else `mixed`.
+template <typename Member>
+ordered_json Common(const std::vector<OperationSpec>& operations, const Member& member, ordered_json mixed) {
+  for (const OperationSpec& spec : operations)
+    if (member(spec) != member(operations.front())) return mixed;
+  return operations.empty() ? mixed : ordered_json(member(operations.front()));
+}
+
+}  // namespace
+
+ordered_json StatJson(const OperationSpec* spec, const CallStats& stats, double seconds) {
+  ordered_json json;
+  json["name"] = spec != nullptr ? spec->name : "total";
+  json["operation"] = spec != nullptr ? spec->kind() : "mix";
+  json["dtype"] = spec != nullptr ? std::string(Name(spec->operand.dtype)) : "";
+  json["shape"] = spec != nullptr ? cli::JsonShape(spec->operand.shape) : ordered_json::array();
+  json["access"] = spec != nullptr ? Name(spec->access) : "";
+  json["connections"] = spec != nullptr ? spec->connections : 0;
+  json["weight"] = spec != nullptr ? spec->weight : 0;
+  json["calls"] = stats.calls();
+  json["good"] = stats.good;
+  json["wrong"] = stats.wrong;
+  json["errors"] = ordered_json::object();
+  for (const auto& [key, count] : stats.errors) json["errors"][key] = count;
+  json["bytes"] = stats.bytes;
+  json["bytes_per_second"] = seconds > 0 ? static_cast<double>(stats.bytes) / seconds : 0;
+  json["calls_per_second"] = seconds > 0 ? static_cast<double>(stats.good) / seconds : 0;
+  json["latency_us"] = LatencyJson(stats.latency);
+  json["service_us"] = LatencyJson(stats.service);
+  json["histogram"] = ordered_json::array();
+  for (const auto& [upper, count] : stats.latency.Buckets(kBuckets)) {
+    ordered_json bucket = ordered_json::array();
+    bucket.push_back(upper);
+    bucket.push_back(count);
+    json["histogram"].push_back(std::move(bucket));
+  }
+  json["stages_us"] = ordered_json::object();
+  for (size_t i = 0; i < stats.stages.size(); ++i)
+    if (stats.stages[i].count > 0) json["stages_us"][kStageNames[i]] = stats.stages[i].value();
+  if (stats.overlap.count > 0) json["overlap"] = stats.overlap.value();
+  return json;
+}
+
+ordered_json TotalJson(const std::vector<OperationSpec>& operations, const CallStats& total, double seconds) {
+  ordered_json json = StatJson(nullptr, total, seconds);
+  double weight = 0;
+  for (const OperationSpec& spec : operations) weight += spec.weight;
+  json["operation"] = Common(
+      operations, [](const auto& spec) { return std::string(spec.kind()); }, "mix");
+  json["dtype"] = Common(
+      operations, [](const auto& spec) { return std::string(Name(spec.operand.dtype)); }, "");
+  json["shape"] = Common(
+      operations, [](const auto& spec) { return cli::JsonShape(spec.operand.shape); }, ordered_json::array());
+  json["access"] = Common(
+      operations, [](const auto& spec) { return std::string(Name(spec.access)); }, "");
+  json["connections"] = Common(
+      operations, [](const auto& spec) { return spec.connections; }, 0);
+  json["weight"] = weight;
+  return json;
+}
+
+ordered_json ServerJson(const ServerFacts& server) {
+  const client::ServerInfo& info = server.info;
+  const client::ServerInfo::Device device =
+      info.devices.empty() ? client::ServerInfo::Device() : info.devices.front();
+  ordered_json json{{"address", server.address},       {"version", info.version},
+                    {"instance", info.instance},       {"device", device.id},
+                    {"device_name", device.name},      {"processors", device.processors},
+                    {"block_bytes", info.block_bytes}, {"lanes", info.lanes}};
+  if (device.copy_in_bytes_per_second) json["copy_in_bytes_per_second"] = *device.copy_in_bytes_per_second;
+  if (device.copy_out_bytes_per_second) json["copy_out_bytes_per_second"] = *device.copy_out_bytes_per_second;
+  return json;
+}
+
+ordered_json ClientJson() {
+  const Machine machine = ThisMachine();
+  return {{"processor", machine.processor},
+          {"cores", machine.cores},
+          {"memory_bytes", machine.memory_bytes},
+          {"os", machine.os},
+          {"version", TILEWIRE_VERSION}};
+}
+
+ordered_json RunJson(const Scenario& scenario, const ServerFacts& server, const LoadResult& load,
+                     const RampResult* ramp) {
+  const Measured& measured = load.measured;
+  ordered_json json{
+      {"schema", "tilewire-load/1"},  {"kind", "run"},
+      {"started", load.started},      {"seconds", measured.seconds},
+      {"seed", scenario.seed},        {"stop", {{"reason", StopWord(load.reason)}, {"text", load.text}}},
+      {"server", ServerJson(server)}, {"client", ClientJson()},
+      {"scenario", ToJson(scenario)}, {"mode", ModeJson(scenario.mode, ramp)}};
+  json["operations"] = ordered_json::array();
+  for (size_t i = 0; i < scenario.operations.size(); ++i)
+    json["operations"].push_back(StatJson(&scenario.operations[i], measured.operations[i], measured.seconds));
+  json["total"] = TotalJson(scenario.operations, measured.total(), measured.seconds);
+  json["timeline"] = TimelineJson(measured.timeline, measured.seconds);
+  json["traces"] = TracesJson(scenario.operations, measured, 3);
+  json["generator"] = GeneratorJson(scenario, load);
+  if (server.ceilings) {
+    json["ceilings"] = ordered_json::object();
+    for (const auto& [name, rate] : server.ceilings->bytes_per_second) json["ceilings"][name] = rate;
+  }
+  if (ramp != nullptr) json["ramp"] = RampJson(*ramp);
+  json["findings"] = Findings(json, load);
+  return json;
+}
+
+bool Clean(const LoadResult& load) {
+  const CallStats total = load.measured.total();
+  return total.wrong == 0 && total.failed == 0 && load.outside_wrong == 0 && load.outside_failed == 0;
+}
+
+}  // namespace tilewire::load

@@ -1,0 +1,77 @@
+// What a load test does, as a scenario file says it. The format stands in README.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "client/cpp/client.h"
+#include "client/load/generator.h"
+
+namespace tilewire::load {
+
+/// How a call reaches the server. Resident arrays and shared-memory regions will follow.
+enum class Access : uint8_t { kUnary, kStream, kStriped };
+const char* Name(Access access);
+
+/// One kind of call of the mix.
+struct OperationSpec {
+  std::string name;
+  client::Operation operation;
+  ArraySpec operand;  ///< of each operand
+  ArraySpec result;
+  Access access = Access::kStream;
+  uint32_t connections = 1;  ///< of a call
+  double weight = 1;
+
+  /// "rmse", "transpose", "gaussian-pdf".
+  const char* kind() const;
+  uint32_t operands() const { return std::holds_alternative<client::RmseOp>(operation) ? 2 : 1; }
+  /// Of one call: operands and result.
+  uint64_t bytes() const {
+    return operands() * static_cast<uint64_t>(operand.bytes()) + static_cast<uint64_t>(result.bytes());
+  }
+};
+
+enum class ModeType : uint8_t { kClosed, kOpen, kRamp };
+
+/// Loop and pace.
+struct Mode {
+  ModeType type = ModeType::kClosed;
+  uint32_t callers = 1;
+  Arrivals arrivals = Arrivals::kPoisson;  ///< open, ramp
+  double rate = 0;                         ///< open: calls a second; ramp: the first rate tried
+  double max_rate = 0;                     ///< ramp: none higher is tried
+  double bound_us = 0;                     ///< ramp: what `percentile` of the latency must keep
+  double percentile = 99;
+};
+
+struct Scenario {
+  std::string name;
+  uint64_t seed = 1;
+  Mode mode;
+  double warmup_seconds = 1;
+  std::optional<double> seconds;  ///< one of these three; ramp: seconds, of each step
+  std::optional<uint64_t> requests;
+  std::optional<StableRule> stable;
+  double timeout_seconds = 30;  ///< of a call
+  uint32_t inputs = 4;          ///< different data sets of each operation
+  uint32_t channels = 0;        ///< connections that unary calls share, never 0 once parsed
+  std::vector<OperationSpec> operations;
+};
+
+/// Reads a scenario. INVALID_ARGUMENT naming line, field, value and what is allowed, such as
+/// "mix.json:7: operations[0].dtype is "f31"; allowed: bool, i8, …". `source` is the file's name.
+Result<Scenario> ParseScenario(std::string_view text, const std::string& source);
+/// Reads a file. NOT_FOUND where it cannot be read, else as ParseScenario.
+Result<Scenario> LoadScenario(const std::string& path);
+/// All of it, defaults filled in; reads back to the same scenario.
+nlohmann::ordered_json ToJson(const Scenario& scenario);
+/// The load that it asks for (a ramp: of one step, at its first rate).
+LoadOptions OptionsOf(const Scenario& scenario);
+
+}  // namespace tilewire::load

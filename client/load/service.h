@@ -1,0 +1,45 @@
+// Calls to a real server, every answer compared with the right one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/load/answer.h"
+#include "client/load/inputs.h"
+#include "client/load/scenario.h"
+
+namespace tilewire::load {
+
+/// What a study may ask of the server for one call, instead of its own choice.
+struct Tuning {
+  uint64_t block_bytes = 0;  ///< 0: the server's choice
+  uint32_t lanes = 0;        ///< 0: likewise
+  bool sequential = false;   ///< no overlap of copies and kernels
+  uint32_t connections = 0;  ///< 0: as the operation says
+};
+
+/// A server with the operations and inputs of a load. Thread-safe. What it was made from outlives it, and it
+/// outlives its calls.
+class Service {
+ public:
+  struct Options {
+    std::string address;
+    uint32_t channels = 1;  ///< connections that callers share for unary calls, caller by caller
+    std::chrono::milliseconds timeout{30'000};
+  };
+  Service(const Options& options, std::vector<OperationSpec> operations, Inputs inputs);
+
+  client::Client& client() { return clients_.front(); }
+  /// One call, not retried: a load test shows errors and does not hide them.
+  Answer Make(const Request& request, const Tuning& tuning, const std::stop_token& stop);
+
+ private:
+  const Options options_;
+  const std::vector<OperationSpec> operations_;
+  const Inputs inputs_;
+  std::vector<client::Client> clients_;
+};
+
+}  // namespace tilewire::load

@@ -1,0 +1,225 @@
+#include "client/load/window.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewire::load {
+namespace {
+
+/// Later than this a start is late: more than waking up takes.
+constexpr double kLateSeconds = 1e-3;
+/// A server is not lost by fewer failed calls than this.
+constexpr uint64_t kLostCalls = 3;
+/// Traced calls kept of an operation; from each further one the oldest goes.
+constexpr size_t kTracesKept = 8;
+
+double TotalOf(const std::vector<double>& weights) {
+  double total = 0;
+  for (const double weight : weights) total += weight;
+  return total;
+}
+
+double StepFor(const LoadOptions& options) {
+  const double seconds = options.seconds  ? *options.seconds
+                         : options.stable ? options.stable->max_seconds
+                                          : 60;
+  return std::max(0.05, std::ceil(seconds / 500 * 20) / 20);
+}
+
+}  // namespace
+
+Window::Window(const LoadOptions& options)
+    : options_(options),
+      origin_(LoadClock::now()),
+      begin_(options.warmup_seconds),
+      total_weight_(TotalOf(options.weights)),
+      schedule_(options.arrivals, options.rate.value_or(1), options.seed),
+      open_random_(options.seed, ~uint64_t{0}),
+      last_end_(begin_),
+      traced_(options.weights.size(), 0),
+      slice_begin_(begin_) {
+  result_.measured = Measured(options.weights.size());
+  result_.measured.timeline = Timeline(StepFor(options));
+  if (options.seconds) end_ = begin_ + *options.seconds;
+  if (options.rate) next_due_ = schedule_.Next();
+}
+
+LoadClock::time_point Window::At(double seconds) const {
+  return origin_ + std::chrono::duration_cast<LoadClock::duration>(std::chrono::duration<double>(seconds));
+}
+
+double Window::Seconds(LoadClock::time_point at) const {
+  return std::chrono::duration<double>(at - origin_).count();
+}
+
+double Window::Now() const {
+  return Seconds(LoadClock::now());
+}
+
+Request Window::Draw(Random* random, uint32_t caller) {
+  Request request{.caller = caller};
+  double left = random->Uniform() * total_weight_;
+  while (request.operation + 1 < options_.weights.size() && left >= options_.weights[request.operation])
+    left -= options_.weights[request.operation++];
+  request.input = static_cast<uint32_t>(random->Below(options_.inputs));
+  // The first, second, fourth, eighth … call of an operation: a few spread over any window.
+  const uint64_t number = ++traced_[request.operation];
+  request.trace = (number & (number - 1)) == 0;
+  return request;
+}
+
+std::optional<Start> Window::Next(uint32_t caller, Random* random) {
+  return options_.rate ? NextOpen(caller) : NextClosed(caller, random);
+}
+
+std::optional<Start> Window::NextClosed(uint32_t caller, Random* random) {
+  const Lock lock(mutex_);
+  const double now = Now();
+  if (stopped_ || (end_ && now >= *end_)) return std::nullopt;
+  Start start;
+  if (options_.requests && now >= begin_) {
+    if (counted_starts_ >= *options_.requests) return std::nullopt;
+    ++counted_starts_;
+    start.counted = true;
+  }
+  start.request = Draw(random, caller);
+  start.due = start.begin = LoadClock::now();
+  return start;
+}
+
+std::optional<Start> Window::NextOpen(uint32_t caller) {
+  Lock lock(mutex_);
+  if (stopped_ || (end_ && next_due_ >= *end_)) return std::nullopt;
+  if (options_.requests && counted_starts_ >= *options_.requests) return std::nullopt;
+  Start start;
+  const double due = next_due_;
+  start.due = At(due);
+  start.counted = due >= begin_;
+  if (start.counted) ++counted_starts_;
+  start.request = Draw(&open_random_, caller);
+  next_due_ = schedule_.Next();
+  const bool waited = LoadClock::now() < start.due;
+  while (!stopped_ && LoadClock::now() < start.due) wake_.wait_until(lock, start.due);
+  if (stopped_ || (end_ && due >= *end_)) {
+    if (start.counted) --counted_starts_;
+    return std::nullopt;
+  }
+  start.begin = LoadClock::now();
+  if (start.counted) {
+    Punctuality& punctuality = result_.punctuality;
+    const double late = Seconds(start.begin) - due;
+    ++punctuality.starts;
+    punctuality.max_late_us = std::max(punctuality.max_late_us, late * 1e6);
+    if (late >= kLateSeconds) ++punctuality.late, punctuality.woke_late += waited;
+  }
+  return start;
+}
+
+void Window::Keep(const Start& start, const Answer& answer, double latency_us, double service_us,
+                  double end) {
+  Measured& measured = result_.measured;
+  measured.operations[start.request.operation].Add(answer, latency_us, service_us);
+  measured.timeline.Add(end - begin_, answer, latency_us);
+  last_end_ = std::max(last_end_, end);
+  if (answer.status.ok()) slice_.Add(latency_us);
+  if (!start.request.trace || !answer.status.ok() || !answer.right || !answer.reply || !answer.reply->trace)
+    return;
+  auto& traces = measured.traces;
+  const auto same = [&](const Traced& t) { return t.operation == start.request.operation; };
+  if (static_cast<size_t>(std::count_if(traces.begin(), traces.end(), same)) >= kTracesKept)
+    traces.erase(std::find_if(traces.begin(), traces.end(), same));
+  traces.push_back({start.request.operation, latency_us, *answer.reply});
+}
+
+void Window::Ended(const Start& start, const Answer& answer) {
+  const LoadClock::time_point now = LoadClock::now();
+  const auto us = [&](LoadClock::time_point from) {
+    return std::chrono::duration<double, std::micro>(now - from).count();
+  };
+  const double end = Seconds(now);
+  const Lock lock(mutex_);
+  if (stopped_ && answer.status.code() == Code::kCancelled) return;  // by us
+  if (answer.status.code() != Code::kUnavailable) {
+    unavailable_since_.reset();
+    unavailable_ = 0;
+  } else {
+    if (!unavailable_since_) unavailable_since_ = end;
+    ++unavailable_;
+  }
+  const bool bad = !answer.status.ok() || !answer.right;
+  bool counted = start.counted;
+  if (!options_.rate && !options_.requests) counted = end >= begin_ && (!end_ || end < *end_ || bad);
+  if (counted) return Keep(start, answer, us(start.due), us(start.begin), end);
+  if (answer.status.ok() && !answer.right) ++result_.outside_wrong;
+  if (!answer.status.ok()) ++result_.outside_failed;
+}
+
+void Window::Pause(double seconds) {
+  Lock lock(mutex_);
+  const LoadClock::time_point until = At(Now() + seconds);
+  while (!stopped_ && LoadClock::now() < until) wake_.wait_until(lock, until);
+}
+
+void Window::Stop() {
+  const Lock lock(mutex_);
+  stopped_ = true;
+  wake_.notify_all();
+}
+
+void Window::Close() {
+  const Lock lock(mutex_);
+  end_ = Now();
+  wake_.notify_all();
+}
+
+void Window::Abandon() {
+  const Lock lock(mutex_);
+  for (; end_ && next_due_ < *end_; next_due_ = schedule_.Next()) {
+    if (next_due_ < begin_) continue;
+    result_.measured.operations[Draw(&open_random_, 0).operation].AddError("NOT_STARTED", 1);
+    ++result_.punctuality.never;
+  }
+  stopped_ = true;
+  wake_.notify_all();
+}
+
+bool Window::exhausted() const {
+  const Lock lock(mutex_);
+  return options_.requests && counted_starts_ >= *options_.requests;
+}
+
+double Window::lost_seconds() const {
+  const Lock lock(mutex_);
+  return unavailable_since_ && unavailable_ >= kLostCalls ? Now() - *unavailable_since_ : 0;
+}
+
+void Window::Snapshot(uint64_t* calls, uint64_t* errors) const {
+  const Lock lock(mutex_);
+  *calls = *errors = 0;
+  for (const CallStats& stats : result_.measured.operations) {
+    *calls += stats.calls();
+    *errors += stats.failed + stats.wrong;
+  }
+}
+
+std::pair<double, double> Window::Slice() {
+  const Lock lock(mutex_);
+  const double now = Now();
+  const std::pair<double, double> slice{
+      static_cast<double>(slice_.count()) / std::max(now - slice_begin_, 1e-9), slice_.Percentile(0.5)};
+  slice_ = Histogram();
+  slice_begin_ = now;
+  return slice;
+}
+
+LoadResult Window::Take() const {
+  const Lock lock(mutex_);
+  LoadResult result = result_;
+  // Closed loops are cut at the end, which leaves calls under way out of it; what else counts ended later.
+  const bool cut = !options_.rate && !options_.requests && end_;
+  result.measured.seconds =
+      std::max((cut ? std::min(*end_, std::max(Now(), begin_)) : last_end_) - begin_, 1e-6);
+  return result;
+}
+
+}  // namespace tilewire::load

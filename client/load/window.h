@@ -1,0 +1,87 @@
+// The shared state of one window: who may start which call, and what is kept of it. Internal to the
+// generator.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "client/load/generator.h"
+
+namespace tilewire::load {
+
+using LoadClock = std::chrono::steady_clock;
+
+/// A call to make.
+struct Start {
+  Request request;
+  LoadClock::time_point due, begin;  ///< `begin`: when it really starts
+  bool counted = false;              ///< open loops and `requests`: decided at the start
+};
+
+/// Thread-safe. Times are seconds from its making, which is when the warm-up begins.
+class Window {
+ public:
+  explicit Window(const LoadOptions& options);
+
+  /// The next call of a caller (with that caller's own random numbers), when it is time for it; none when the
+  /// caller is done. Blocks until a call is due.
+  std::optional<Start> Next(uint32_t caller, Random* random);
+  void Ended(const Start& start, const Answer& answer);
+  /// Waits like a call would, but wakes for Stop().
+  void Pause(double seconds);
+
+  /// No further starts.
+  void Stop();
+  /// The window closes now; open loops still start what was due before.
+  void Close();
+  /// Due calls that have not started never will: they become errors.
+  void Abandon();
+
+  double Now() const;
+  double begin() const { return begin_; }
+  /// Whether every start of `requests` was given out.
+  bool exhausted() const;
+  /// Seconds since the first UNAVAILABLE after the last other end of a call; 0 where there is none.
+  double lost_seconds() const;
+  /// The counted calls so far.
+  void Snapshot(uint64_t* calls, uint64_t* errors) const;
+  /// The calls a second and median latency since the last call of this.
+  std::pair<double, double> Slice();
+  /// Everything so far, a copy: threads that were abandoned may go on writing.
+  LoadResult Take() const;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  LoadClock::time_point At(double seconds) const;
+  double Seconds(LoadClock::time_point at) const;
+  std::optional<Start> NextClosed(uint32_t caller, Random* random);
+  std::optional<Start> NextOpen(uint32_t caller);
+  Request Draw(Random* random, uint32_t caller);
+  void Keep(const Start& start, const Answer& answer, double latency_us, double service_us, double end);
+
+  const LoadOptions options_;
+  const LoadClock::time_point origin_;
+  const double begin_;
+  double total_weight_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false;
+  std::optional<double> end_;
+  Schedule schedule_;
+  Random open_random_;
+  double next_due_ = 0;
+  uint64_t counted_starts_ = 0;
+  double last_end_ = 0;  ///< of a counted call
+  std::optional<double> unavailable_since_;
+  uint64_t unavailable_ = 0;  ///< calls since then
+  LoadResult result_;
+  std::vector<uint64_t> traced_;  ///< calls seen, by operation
+  Histogram slice_;
+  double slice_begin_ = 0;
+};
+
+}  // namespace tilewire::load

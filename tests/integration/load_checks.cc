@@ -1,0 +1,164 @@
+// `tilewire-load` against servers that work, stop and die. What is asserted are counts, and which of two
+// times is longer.
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/program.h"
+
+namespace tilewire::testing {
+namespace {
+
+using nlohmann::json;
+
+/// A server, and scenario and result files.
+class Load : public ::testing::Test {
+ protected:
+  Load()
+      : server_({"--device", "cpu", "--listen", "localhost:0", "--device-bytes", "512MiB", "--metrics-listen",
+                 "127.0.0.1:0"}),
+        address_(server_.Ready().front()),
+        metrics_(server_.MetricsAddress()),
+        base_(::testing::TempDir() + "load-" + std::to_string(getpid())) {}
+  ~Load() override {
+    for (const char* end : {".json", ".result", ".html"}) unlink((base_ + end).c_str());
+  }
+
+  std::string Scenario(const std::string& text) const {
+    std::ofstream(base_ + ".json") << text;
+    return base_ + ".json";
+  }
+  /// Small calls of one kind.
+  std::string Small(const std::string& mode, const std::string& length) const {
+    return Scenario(R"({"mode": )" + mode + ", " + length +
+                    R"(, "warmup_seconds": 0, "operations": [
+                      {"operation": "rmse", "shape": [1024], "access": "unary"}]})");
+  }
+  std::unique_ptr<Program> Start(const std::string& scenario, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"run", scenario, "--server", address_, "--json", base_ + ".result"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return std::make_unique<Program>(TILEWIRE_LOAD, arguments);
+  }
+  /// Waits for its end; the result.
+  json Finish(Program& program, int exit_code) const {
+    EXPECT_EQ(program.Wait(200), exit_code) << program.out() << program.err();
+    std::ifstream file(base_ + ".result");
+    return json::parse(file, nullptr, false);
+  }
+  double Calls() const { return SumOfMetric(metrics_, "tilewire_call_wall_seconds_count{"); }
+
+  Program server_;
+  const std::string address_, metrics_, base_;
+};
+
+TEST_F(Load, CountsAgreeWithTheServersOwn) {
+  const std::string scenario = Scenario(R"({"mode": {"type": "closed", "callers": 3}, "requests": 300,
+    "warmup_seconds": 0, "operations": [
+      {"name": "r", "operation": "rmse", "shape": [1024], "access": "unary", "weight": 5},
+      {"name": "s", "operation": "rmse", "dtype": "i32", "shape": [64, 3000], "axes": [0], "access": "stream"},
+      {"name": "x", "operation": "transpose", "shape": [600, 1000], "access": "striped", "connections": 2},
+      {"name": "g", "operation": "gaussian-pdf", "shape": [30000], "access": "stream"}]})");
+  const auto program = Start(scenario, {"--ceilings"});
+  const json result = Finish(*program, 0);
+  EXPECT_EQ(result["total"]["good"], 300);
+  EXPECT_EQ(result["server"]["device"], "cpu");
+  EXPECT_EQ(result["ceilings"].size(), 3u);
+  uint64_t good = 0, bytes = 0;
+  double service_seconds = 0;
+  for (const json& stat : result["operations"]) {
+    EXPECT_GT(stat["good"], 0) << stat["name"];
+    EXPECT_GT(stat["stages_us"].size(), 0u) << stat["name"];
+    good += stat["good"].get<uint64_t>();
+    bytes += stat["bytes"].get<uint64_t>();
+    service_seconds += stat["service_us"]["mean"].get<double>() * stat["calls"].get<double>() / 1e6;
+  }
+  EXPECT_EQ(good, 300u);
+  EXPECT_EQ(result["total"]["bytes"], bytes);
+  EXPECT_FALSE(result["traces"].empty());
+  // The limits were asked for once; they are a job of the engine's, but no call of an operation.
+  EXPECT_TRUE(Eventually([&] {
+    return SumOfMetric(metrics_, "tilewire_jobs_admitted_total") == 301 &&
+           SumOfMetric(metrics_, "tilewire_jobs_in_flight") == 0;
+  }));
+  const double operands = SumOfMetric(metrics_, "tilewire_received_bytes_total"),
+               results = SumOfMetric(metrics_, "tilewire_sent_bytes_total");
+  EXPECT_EQ(static_cast<uint64_t>(operands + results), bytes) << "every byte of a good call, once";
+  EXPECT_GT(service_seconds, 0);
+}
+
+TEST_F(Load, AStoppedServerShowsInAnOpenLoopOnly) {
+  const auto open = Start(
+      Small(R"({"type": "open", "arrivals": "constant", "rate": 50, "callers": 4})", R"("seconds": 6)"));
+  ASSERT_TRUE(Eventually([&] { return Calls() >= 25; }));
+  server_.Signal(SIGSTOP);
+  const auto stopped = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  server_.Signal(SIGCONT);
+  const double pause_us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - stopped).count();
+  const json shown = Finish(*open, 0);
+  EXPECT_EQ(shown["total"]["good"], 300) << "no start is skipped";
+  // 50 calls fell due in each second of the pause; those of its first half waited for the rest of it.
+  EXPECT_GT(shown["total"]["latency_us"]["max"], pause_us / 2);
+  uint64_t waited = 0;
+  for (const json& bucket : shown["total"]["histogram"])
+    if (bucket[0].get<double>() >= pause_us / 2) waited += bucket[1].get<uint64_t>();
+  EXPECT_GE(waited, 20u);
+  EXPECT_GT(shown["total"]["latency_us"]["p99"], pause_us / 2);
+  EXPECT_GE(shown["generator"]["late_starts"], 10) << "four callers were not enough meanwhile";
+
+  const auto closed = Start(Small(R"({"type": "closed", "callers": 1})", R"("requests": 2000)"));
+  const double before = Calls();
+  ASSERT_TRUE(Eventually([&] { return Calls() >= before + 25; }));
+  server_.Signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  server_.Signal(SIGCONT);
+  const json hidden = Finish(*closed, 0);
+  EXPECT_EQ(hidden["total"]["good"], 2000);
+  EXPECT_LT(hidden["total"]["latency_us"]["p99"], pause_us / 2) << "one call of 2000 saw it";
+}
+
+TEST_F(Load, AServerThatDiesLeavesTheResultsSoFar) {
+  const auto program = Start(Small(R"({"type": "closed", "callers": 2})", R"("seconds": 600)"));
+  ASSERT_TRUE(Eventually([&] { return Calls() >= 50; }));
+  server_.Signal(SIGKILL);
+  const json result = Finish(*program, 1);
+  EXPECT_EQ(result["stop"]["reason"], "server_lost");
+  EXPECT_GE(result["total"]["good"], 48);
+  uint64_t unavailable = 0;
+  for (const auto& [key, count] : result["total"]["errors"].items())
+    if (key.starts_with("UNAVAILABLE")) unavailable += count.get<uint64_t>();
+  EXPECT_GE(unavailable, 3u);
+  EXPECT_NE(program->out().find("results so far"), std::string::npos) << program->out();
+}
+
+TEST_F(Load, CtrlCEndsARunEvenWhereTheServerIsStuck) {
+  const auto program = Start(Small(R"({"type": "closed", "callers": 2})", R"("seconds": 600)"));
+  ASSERT_TRUE(Eventually([&] { return Calls() >= 50; }));
+  server_.Signal(SIGSTOP);
+  program->Signal(SIGINT);
+  const json result = Finish(*program, 130);
+  server_.Signal(SIGCONT);
+  EXPECT_EQ(result["stop"]["reason"], "interrupted");
+  EXPECT_GE(result["total"]["good"], 48);
+}
+
+TEST_F(Load, StudyAndReadyMadeScenariosRun) {
+  Program study(TILEWIRE_LOAD, {"study", "gaussian-pdf", "--server", address_, "--sizes", "256KiB,1MiB",
+                                "--connections", "1,2", "--seconds", "0.05", "--json", base_ + ".result"});
+  const json result = Finish(study, 0);
+  EXPECT_EQ(result["study"].size(), 8u);
+  EXPECT_TRUE(result.contains("recommendation"));
+  EXPECT_NE(study.out().find("Use "), std::string::npos) << study.out();
+  const auto quick = Start(std::string(TILEWIRE_LOAD_SCENARIOS) + "/quick.json",
+                           {"--seconds", "0.5", "--html", base_ + ".html"});
+  EXPECT_EQ(Finish(*quick, 0)["total"]["wrong"], 0);
+  std::ifstream page(base_ + ".html");
+  std::string first;
+  std::getline(page, first);
+  EXPECT_NE(first.find("<!doctype html>"), std::string::npos) << first;
+  Program ceilings(TILEWIRE_LOAD, {"ceilings", "--server", address_});
+  EXPECT_EQ(ceilings.Wait(60), 0) << ceilings.err();
+  EXPECT_NE(ceilings.out().find("device_copy"), std::string::npos) << ceilings.out();
+}
+
+}  // namespace
+}  // namespace tilewire::testing
