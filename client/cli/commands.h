@@ -18,7 +18,7 @@ struct Globals {
   bool json = false;
   bool timing = false;
   std::optional<std::chrono::milliseconds> timeout;
-  uint32_t connections = 1;  ///< 0: as many as the call is worth
+  uint32_t connections = 0;  ///< 0: as many as the call is worth
   uint64_t block_bytes = 0;  ///< of the server's blocks; 0: its choice
   uint32_t lanes = 0;        ///< at most; 0: all
   bool sequential = false;

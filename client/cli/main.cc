@@ -57,7 +57,7 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
                   "Seconds for the whole call, retries included (default: none)")
       ->check(CheckTimeout);
   app_.add_option("--connections", globals->connections,
-                  "Connections that may carry one large call; 0: by size and cores (default: 1)")
+                  "Connections that may carry one large call (default 0: by size and cores)")
       ->check(CLI::Range(0, 64));
   app_.add_option("--block-bytes", globals->block_bytes,
                   "Bytes of the server's blocks, as 65536, 256KiB or 4MiB (default: its choice)")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "client/cpp/channels.h"
 #include "client/cpp/convert.h"
@@ -121,7 +122,7 @@ Attempt Client::Impl::Stream(const CallSpec& spec) {
   if (connections == 0) {
     int64_t bytes = spec.result.bytes();
     for (const auto& source : spec.sources) bytes += source.spec().bytes();
-    connections = WorthwhileConnections(bytes);
+    connections = WorthwhileConnections(bytes, std::thread::hardware_concurrency());
   }
   // Each stream would turn a Fortran order array around for itself.
   for (const auto& source : spec.sources)

@@ -115,9 +115,9 @@ struct CallOptions {
   std::string request_id;
   /// Payload of a message, 4 KiB to 4 MiB. 1 MiB is best.
   uint64_t message_bytes = 1 << 20;
-  /// Connections that carry a streamed call, at most; 0: as many as its size and this machine's cores are
-  /// worth. The server may grant fewer.
-  uint32_t connections = 1;
+  /// Connections that carry a streamed call, at most; 0: one for each 32 MiB, up to half of this machine's
+  /// cores and 8. The server may grant fewer.
+  uint32_t connections = 0;
   /// The sink may be called by several threads at once, for different bytes.
   bool concurrent_sink = false;
   /// Keep every span of the call, at the server and here: Timing::spans and Reply::trace. Off, it costs

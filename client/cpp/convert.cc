@@ -34,6 +34,9 @@ void ReadErrorInfo(const std::string& details, Status::Detail* out) {
   }
 }
 
+/// What gRPC says where a peer ended a stream with ENHANCE_YOUR_CALM.
+constexpr std::string_view kCalmDown = "RST_STREAM with error code 11";
+
 template <typename Has>
 std::optional<double> Optional(Has has, double value) {
   return has ? std::optional(value) : std::nullopt;
@@ -48,6 +51,14 @@ Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context) 
   detail.code = code >= 1 && code <= 16 ? static_cast<Code>(code) : Code::kUnknown;
   detail.message = status.error_message();
   ReadErrorInfo(status.error_details(), &detail);
+  // gRPC itself ends streams, by this HTTP/2 code, when it is short of memory: nothing of the call is to
+  // blame, and nothing of it remains.
+  if (detail.reason.empty() && detail.code == Code::kResourceExhausted &&
+      detail.message.find(kCalmDown) != std::string::npos) {
+    detail.code = Code::kUnavailable;
+    detail.reason = "STREAM_CUT";
+    detail.message = "the server's transport is short of memory and cut the stream: " + detail.message;
+  }
   // Ended by this side, or by a proxy: no details, but the words are the same.
   if (detail.reason.empty() && detail.code == Code::kDeadlineExceeded) detail.reason = "DEADLINE";
   if (detail.reason.empty() && detail.code == Code::kCancelled) detail.reason = "CANCELLED";

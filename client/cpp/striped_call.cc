@@ -33,9 +33,9 @@ std::string JoinAddress(const v1::Opened& opened, const std::string& connected) 
 
 }  // namespace
 
-uint32_t WorthwhileConnections(int64_t bytes) {
-  const auto cores = std::clamp(std::thread::hardware_concurrency() / 2, 1u, kMaxConnections);
-  return static_cast<uint32_t>(std::clamp<int64_t>(bytes / kBytesAConnection, 1, cores));
+uint32_t WorthwhileConnections(int64_t bytes, uint32_t cores) {
+  const auto most = std::clamp(cores / 2, 1u, kMaxConnections);
+  return static_cast<uint32_t>(std::clamp<int64_t>(bytes / kBytesAConnection, 1, most));
 }
 
 StripedCall::StripedCall(const CallSpec& spec, StreamChannels* channels, uint32_t connections)

@@ -17,6 +17,7 @@ struct FakeBehaviour {
   int busy = 0;                          ///< that many calls are refused BUSY first
   std::optional<int64_t> pushback_ms;    ///< with BUSY
   int unavailable = 0;                   ///< that many calls are refused UNAVAILABLE first
+  int cut = 0;                           ///< calls that end as if the transport had cut them
   bool use_execute = false;              ///< unary calls are refused USE_EXECUTE
   bool silent = false;                   ///< calls are never answered
   bool stalled = false;                  ///< streams: nothing is read after Opened

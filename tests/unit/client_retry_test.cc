@@ -51,6 +51,26 @@ TEST(ClientRetry, RetriesEndWithTheAttemptsAndBeforeTheDeadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
+TEST(ClientRetry, StreamsThatTheTransportCutAreUnavailableAndRepeated) {
+  FakeBehaviour behaviour;
+  behaviour.cut = 2;
+  FakeServer server(behaviour);
+  Client client = Client::Connect(server.address());
+  for (const size_t count : {10, 300'000}) {  // unary, streamed
+    const Pair pair({static_cast<int64_t>(count)});
+    server.Behave(behaviour);
+    const auto reply = client.Rmse(pair.A(), pair.B());
+    ASSERT_TRUE(reply) << reply.error().ToString();
+    EXPECT_EQ(reply->reply.attempts, 3);
+    behaviour.cut = 2;
+    server.Behave(behaviour);
+    const auto cut = client.Rmse(pair.A(), pair.B(), {}, {.max_attempts = 1});
+    ASSERT_FALSE(cut);
+    EXPECT_EQ(cut.error().code(), Code::kUnavailable);
+    EXPECT_EQ(cut.error().reason(), "STREAM_CUT");
+  }
+}
+
 TEST(ClientRetry, AServerThatComesLaterIsFound) {
   int port = 0;
   { port = FakeServer().port(); }

@@ -1,7 +1,10 @@
 // What the streams of one call share: every byte of output once, in any order.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "client/cpp/stripe.h"
+#include "client/cpp/striped_call.h"
 
 namespace tilewire::client {
 namespace {
@@ -25,6 +28,22 @@ TEST(Stripe, TakesEveryOutputByteOnce) {
   EXPECT_EQ(deliver(99, 1), "BAD_REPLY");
   EXPECT_EQ(deliver(100, 1), "BAD_REPLY");
   EXPECT_EQ(deliver(~uint64_t{0}, 1), "BAD_REPLY");
+}
+
+TEST(Stripe, ConnectionsFollowSizeAndCores) {
+  constexpr int64_t kEach = 32 << 20;
+  for (const auto& [bytes, cores, connections] :
+       std::vector<std::tuple<int64_t, uint32_t, uint32_t>>{{0, 64, 1},
+                                                            {2 * kEach - 1, 64, 1},
+                                                            {2 * kEach, 64, 2},
+                                                            {8 * kEach, 64, 8},
+                                                            {1000 * kEach, 64, 8},
+                                                            {1000 * kEach, 16, 8},
+                                                            {1000 * kEach, 5, 2},
+                                                            {1000 * kEach, 2, 1},
+                                                            {1000 * kEach, 0, 1}})
+    EXPECT_EQ(WorthwhileConnections(bytes, cores), connections) << bytes << " bytes, " << cores << " cores";
+  EXPECT_EQ(CallOptions().connections, 0u) << "as many as are worth it, unless asked otherwise";
 }
 
 }  // namespace
