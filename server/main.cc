@@ -60,7 +60,7 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
   return {.listen = config.listen,
           .advertise = config.advertise,
-          .receive_quota = config.receive_quota,
+          .receive = {.quota = config.receive_quota, .window = config.receive_window},
           .idle_seconds = config.idle_seconds,
           .reflection = config.reflection,
           .identity_header = config.identity_header,

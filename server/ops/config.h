@@ -25,7 +25,8 @@ struct Config {
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10, idle_seconds = 30;
-  int64_t receive_quota = 64 * kMiB;
+  int64_t receive_quota = kDefaultReceiveQuotaBytes;
+  int64_t receive_window = kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
   std::string metrics_listen;  ///< empty: off
   bool reflection = false;
   std::string identity_header;  ///< lower case; empty: off

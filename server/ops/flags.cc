@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 44;  // 16 TiB: more than any node has
 constexpr int64_t kMinReceiveQuotaBytes = 8 * kMiB;
 static_assert(kMinReceiveQuotaBytes > kMaxMessageBytes, "a message must fit, or nothing is ever received");
+constexpr int64_t kMaxReceiveWindowBytes = 16 * kMiB;
 constexpr int64_t kMinStagingBlocks = 4;  // two for each of two operands
 
 /// Stores a parsed value, or passes the error on.
@@ -150,8 +151,10 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
       Addresses("advertise", &Config::advertise, AddressUse::kAdvertise, "the listeners",
                 "Address that clients are told to open further connections to; may be repeated"));
   flags->push_back(Bytes("receive-quota", &Config::receive_quota, kMinReceiveQuotaBytes, kMaxMemoryBytes,
-                         "64MiB",
+                         "192MiB",
                          "Bytes that gRPC may hold for messages being received, over all connections"));
+  flags->push_back(Bytes("receive-window", &Config::receive_window, 0, kMaxReceiveWindowBytes, "128KiB",
+                         "Bytes a stream may send unread; 0 lets gRPC choose, without bounds"));
   flags->push_back(Switch("reflection", &Config::reflection, true, "Serve gRPC reflection"));
   flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",
                         ParseHeader,

@@ -12,6 +12,7 @@
 
 #include "server/engine/engine.h"
 #include "server/engine/intake.h"
+#include "server/rpc/allowance.h"
 #include "server/rpc/coroutine.h"
 #include "server/rpc/idle_watch.h"
 #include "server/rpc/observer.h"
@@ -30,10 +31,9 @@ struct CallContext {
   std::vector<std::string> endpoints;
   std::atomic<bool> draining{false};
   std::atomic<TimePoint> last_arrival{TimePoint{}};
-  // Unary requests keep gRPC's memory while they wait. Were it to reach the receive quota, gRPC would end
-  // streams at random, so calls are refused before that.
-  int64_t max_held_bytes = 0;
-  std::atomic<int64_t> held_bytes{0};
+  int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
+  Allowance streams{"streams"};                  ///< windows, and messages being read
+  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
 
   // Calls between their start and the end of their last coroutine.
   std::mutex mutex;

@@ -10,6 +10,9 @@
 namespace tilewire::rpc {
 namespace {
 
+// What clients send, ours too, unless told otherwise; larger ones are counted when the first has come.
+constexpr int64_t kUsualMessageBytes = kMiB;
+
 Status BadOrder(const std::string& message) {
   return Status(Code::kInvalidArgument, "BAD_MESSAGE", message);
 }
@@ -79,6 +82,12 @@ Result<Opening> ParseOpening(const Received& message) {
   return opening;
 }
 
+/// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
+/// and its look-ahead.
+int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
+  return call.shared().receive_window + std::max(static_cast<int64_t>(message_bytes), kUsualMessageBytes);
+}
+
 /// One message after Open; `receive` is its span as far as it is known.
 Task<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
   const auto envelope = wire::SplitExecute(message.pieces());
@@ -113,6 +122,7 @@ Task<Status> ReadAll(ExecuteCall& call) {
     Span receive{.stage = Stage::kReceive, .begin = Clock::now(), .track = Track(call)};
     if (!co_await Read(call, &message)) break;
     receive.end = Clock::now();
+    call.holding.Admit(HeldWhileReading(call, message.bytes()));
     if (Status status = co_await TakeChunk(call, message, receive); !status.ok()) co_return status;
     call.idle_watch().blocks_read = call.intake->blocks_done();
   }
@@ -207,10 +217,13 @@ void FillOpened(const ExecuteCall& call, v1::Opened* opened) {
 }
 
 Task<Status> ServeExecute(ExecuteCall& call) {
+  if (Status status = call.holding.Reach(call.shared().receive_window); !status.ok()) co_return status;
   auto opening = co_await ReadOpen(call);
   if (!opening) co_return opening.error();
   const bool joins = opening->operation == nullptr;
   if (joins) {
+    // Before it joins: a stream of the job that ends would end the job.
+    if (Status status = call.holding.Reach(HeldWhileReading(call, 0)); !status.ok()) co_return status;
     auto job = call.JoinJob(opening->job);
     if (!job) co_return job.error();
     call.job = *job;
@@ -218,6 +231,8 @@ Task<Status> ServeExecute(ExecuteCall& call) {
     auto job = co_await call.OpenJob(std::move(opening->operation), opening->options);
     if (!job) co_return job.error();
     call.job = *job;
+    // Not sooner: while it waits to be let in, nothing is read.
+    if (Status status = call.holding.Reach(HeldWhileReading(call, 0)); !status.ok()) co_return status;
   }
   call.idle_watch().opened = true;
   call.intake = std::make_unique<engine::Intake>(call.job, call.stream_number());

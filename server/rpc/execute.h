@@ -16,8 +16,9 @@ namespace tilewire::rpc {
 class ExecuteCall final : public Call {
  public:
   ExecuteCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
-      : Call(shared, std::move(method), queue), stream(&context()) {}
+      : Call(shared, std::move(method), queue), stream(&context()), holding(&shared->streams) {}
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
+  Holding holding;
   std::shared_ptr<engine::Job> job;
   std::unique_ptr<engine::Intake> intake;
 };

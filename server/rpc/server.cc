@@ -49,7 +49,10 @@ class ServerImpl final : public Server {
     shared_.version = options.version;
     shared_.identity_header = options.identity_header;
     shared_.idle_seconds = options.idle_seconds;
-    shared_.max_held_bytes = options.receive_quota / 2;
+    shared_.receive_window = options.receive.window;
+    // Unary messages are here before anybody can refuse them, so streams leave them room.
+    shared_.streams.SetLimit(options.receive.quota / 4 * 3);
+    shared_.unary.SetLimit(options.receive.quota / 4);
   }
   ~ServerImpl() override { Shutdown(Clock::now()); }
 
@@ -107,7 +110,7 @@ Status ServerImpl::Listen() {
   if (options_.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
-  ApplyTransportSettings(options_.receive_quota, &builder);
+  ApplyTransportSettings(options_.receive, &builder);
   builder.RegisterService(&kernels_);
   builder.RegisterService(&device_);
   AddListeners(&builder);

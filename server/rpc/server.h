@@ -9,13 +9,14 @@
 #include "server/base/timing.h"
 #include "server/engine/engine.h"
 #include "server/rpc/observer.h"
+#include "server/rpc/transport.h"
 
 namespace tilewire::rpc {
 
 struct ServerOptions {
   std::vector<std::string> listen;     ///< "host:port", "[v6]:port", "unix:PATH"; port 0 picks one
   std::vector<std::string> advertise;  ///< empty: the listeners
-  int64_t receive_quota = 64 << 20;    ///< bytes gRPC may hold for all connections
+  ReceiveLimits receive;
   double idle_seconds = 30;
   bool reflection = false;
   std::string identity_header;  ///< empty: off

@@ -7,10 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "server/base/limits.h"
+
 namespace tilewire::rpc {
 
-/// Message limits, receive quota (bytes), refused compression, connection limits.
-void ApplyTransportSettings(int64_t receive_quota, grpc::ServerBuilder* builder);
+/// What gRPC may hold of messages being received, bytes.
+struct ReceiveLimits {
+  int64_t quota = kDefaultReceiveQuotaBytes;  ///< over all connections; beyond it gRPC ends streams at random
+  int64_t window =
+      kDefaultReceiveWindowBytes;  ///< of a stream that nobody reads; 0: what gRPC's probe estimates
+};
+
+/// Message and receive limits, refused compression, connection limits.
+void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder);
 
 /// Of `listeners` ("host:port", "unix:PATH") those that a client can be sent to. Nobody can dial a wildcard;
 /// where there is one, clients of other machines come by it, and the remaining TCP listeners may be of this

@@ -11,7 +11,9 @@ namespace {
 
 // Room for everything of a reply but the array: spec, version, timing; and for spans when they are wanted.
 constexpr int64_t kReplyOverhead = 4 * kKiB, kTraceOverhead = 256 * kKiB;
-constexpr int64_t kRetryAfterMs = 250;
+
+// Small replies are never refused: they bind less than the connection that waits for them.
+constexpr int64_t kAlwaysHeldBytes = 64 * kKiB;
 
 struct Request {
   std::unique_ptr<engine::Operation> operation;
@@ -126,42 +128,17 @@ std::string ReplyTail(const engine::Job& job) {
   return tail.SerializeAsString();
 }
 
-/// Counts the bytes of a message as held from Take until Release.
-class Holding {
- public:
-  explicit Holding(CallContext* shared) : shared_(shared) {}
-  ~Holding() { Release(); }
-  Holding(const Holding&) = delete;
-  Holding& operator=(const Holding&) = delete;
-
-  /// BUSY when waiting calls hold too much already; a call alone always passes.
-  Status Take(int64_t bytes) {
-    const int64_t others = shared_->held_bytes.fetch_add(bytes);
-    bytes_ = bytes;
-    if (others == 0 || others + bytes <= shared_->max_held_bytes) return {};
-    Release();
-    return Busy("waiting calls hold " + std::to_string(others) + " bytes; allowed: " +
-                    std::to_string(shared_->max_held_bytes) + " (half of --receive-quota)",
-                kRetryAfterMs);
-  }
-  void Release() { shared_->held_bytes.fetch_sub(std::exchange(bytes_, 0)); }
-
- private:
-  CallContext* const shared_;
-  int64_t bytes_ = 0;
-};
-
 Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&),
                          grpc::ByteBuffer* reply) {
   Received message;
-  Holding holding(&call.shared());
   if (!message.Take(&call.request))
     co_return Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message");
   auto request = parse(message);
   if (!request) co_return request.error();
   if (Status status = CheckSizes(*request); !status.ok()) co_return status;
 
-  if (Status status = holding.Take(static_cast<int64_t>(message.bytes())); !status.ok()) co_return status;
+  if (Status status = call.holding.Reach(static_cast<int64_t>(message.bytes())); !status.ok())
+    co_return status;
   auto opened = co_await call.OpenJob(std::move(request->operation), request->options);
   if (!opened) co_return opened.error();
   const std::shared_ptr<engine::Job> job = *opened;
@@ -175,7 +152,15 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
     }
   }
   message.Clear();
-  holding.Release();
+  call.holding.Release();
+  // Held until the client took it.
+  const int64_t reply_bytes = job->operation().result().bytes();
+  if (reply_bytes <= kAlwaysHeldBytes) {
+    call.holding.Admit(reply_bytes);
+  } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {
+    job->Fail(status);
+    co_return status;
+  }
   job->InputEnded();
   job->Help();
   Message answer;

@@ -11,8 +11,9 @@ namespace tilewire::rpc {
 class UnaryCall final : public Call {
  public:
   UnaryCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
-      : Call(shared, std::move(method), queue), responder(&context()) {}
+      : Call(shared, std::move(method), queue), holding(&shared->unary), responder(&context()) {}
 
+  Holding holding;
   grpc::ByteBuffer request;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder;
 };

@@ -1,6 +1,7 @@
 // What gRPC alone can do with Tilewire's transport settings: a server that knows no arrays.
 //   /raw/sink: bidirectional; copies every byte once into a pool of memory and answers one empty message at
 //   half-close /raw/echo: bidirectional; sends every message back
+// Arguments: bytes of the pool, of the receive quota and of the receive window; each may be left out.
 // Prints "raw ready ADDR" and runs until SIGTERM.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
@@ -24,12 +25,12 @@ using namespace tilewire;  // NOLINT(google-build-using-namespace)
 
 class Peer {
  public:
-  explicit Peer(size_t pool_bytes) : pool_bytes_(pool_bytes) {
+  Peer(size_t pool_bytes, const rpc::ReceiveLimits& limits) : pool_bytes_(pool_bytes) {
     pool_ = static_cast<char*>(
         mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(pool_, 1, pool_bytes);
     grpc::ServerBuilder builder;
-    rpc::ApplyTransportSettings(64 * kMiB, &builder);
+    rpc::ApplyTransportSettings(limits, &builder);
     builder.RegisterAsyncGenericService(&service_);
     builder.AddListeningPort("localhost:0", grpc::InsecureServerCredentials(), &port_);
     for (int i = 0; i < rpc::DefaultQueues(); ++i) queues_.push_back(builder.AddCompletionQueue());
@@ -108,7 +109,13 @@ class Peer {
 
 int main(int argc, char** argv) {
   if (!ops::PrepareProcess().ok()) return 3;
-  Peer peer(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : size_t{1} << 30);
+  const auto argument = [&](int i, int64_t otherwise) {
+    return argc > i ? static_cast<int64_t>(std::strtoull(argv[i], nullptr, 10)) : otherwise;
+  };
+  rpc::ReceiveLimits limits;
+  limits.quota = argument(2, limits.quota);
+  limits.window = argument(3, limits.window);
+  Peer peer(static_cast<size_t>(argument(1, kGiB)), limits);
   std::printf("raw ready localhost:%d\n", peer.port());
   std::fflush(stdout);
   ops::WaitForSignal();

@@ -178,10 +178,12 @@ TEST_P(Queue, DeadlinePassesAndNothingIsLaunched) {
 }
 
 TEST_P(Queue, LargeUnaryCallsWaitOrAreToldToComeBack) {
-  TestServer server(device(), OneAtATime(64, 60));
+  auto options = OneAtATime(64, 60);
+  options.rpc.receive.quota = 128 << 20;
+  TestServer server(device(), options);
   RawStream running(server.Connect());
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
-  constexpr int kCalls = 24;  // 96 MB, more than gRPC may hold for all connections
+  constexpr int kCalls = 24;  // 96 MB, more than waiting calls may hold
   const std::string data = Floats(500'000, 3);
   const v1::RmseRequest request = RmseCall({500'000}, data, data);
   std::vector<std::thread> callers;
@@ -211,7 +213,7 @@ TEST_P(Queue, LargeUnaryCallsWaitOrAreToldToComeBack) {
 
 TEST_P(Queue, BurstBeyondTheReceiveQuotaIsSurvived) {
   auto options = OneAtATime(64, 60);
-  options.rpc.receive_quota = 16 << 20;
+  options.rpc.receive.quota = 16 << 20;
   TestServer server(device(), options);
   const std::string data = Floats(500'000, 3);
   const v1::RmseRequest request = RmseCall({500'000}, data, data);

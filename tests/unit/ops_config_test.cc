@@ -90,7 +90,8 @@ TEST_F(ConfigTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(config.queue_length, 256);
   EXPECT_EQ(config.queue_seconds, 10);
   EXPECT_EQ(config.idle_seconds, 30);
-  EXPECT_EQ(config.receive_quota, 64 * kMiB);
+  EXPECT_EQ(config.receive_quota, 192 * kMiB);
+  EXPECT_EQ(config.receive_window, 128 * kKiB);
   EXPECT_EQ(config.drain_seconds, 30);
   EXPECT_EQ(config.metrics_listen + config.identity_header, "");
   EXPECT_FALSE(config.reflection);
@@ -125,6 +126,8 @@ TEST_F(ConfigTest, EveryFlagArrives) {
                               "1.5",
                               "--receive-quota",
                               "32MiB",
+                              "--receive-window",
+                              "0",
                               "--metrics-listen",
                               "[::1]:9090",
                               "--reflection",
@@ -149,6 +152,7 @@ TEST_F(ConfigTest, EveryFlagArrives) {
   EXPECT_EQ(config.queue_seconds, 0.5);
   EXPECT_EQ(config.idle_seconds, 1.5);
   EXPECT_EQ(config.receive_quota, 32 * kMiB);
+  EXPECT_EQ(config.receive_window, 0);
   EXPECT_EQ(config.metrics_listen, "[::1]:9090");
   EXPECT_TRUE(config.reflection);
   EXPECT_EQ(config.identity_header, "x-user");

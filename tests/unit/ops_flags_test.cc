@@ -17,7 +17,7 @@ Config Blank() {
   config.listen.clear();
   config.device = config.log_format = config.log_level = "";
   config.lanes = config.max_in_flight = config.queue_length = -1;
-  config.block_bytes = config.receive_quota = -1;
+  config.block_bytes = config.receive_quota = config.receive_window = -1;
   config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
   config.overlap = false;
   config.reflection = true;
@@ -43,6 +43,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.queue_seconds, defaults.queue_seconds);
   EXPECT_EQ(config.idle_seconds, defaults.idle_seconds);
   EXPECT_EQ(config.receive_quota, defaults.receive_quota);
+  EXPECT_EQ(config.receive_window, defaults.receive_window);
   EXPECT_EQ(config.reflection, defaults.reflection);
   EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
   EXPECT_EQ(config.log_format, defaults.log_format);
