@@ -11,7 +11,10 @@ if(NOT TILEWIRE_RPC)
 endif()
 add_executable(tilewire_raw_peer ${CMAKE_CURRENT_LIST_DIR}/raw_peer.cc)
 target_link_libraries(tilewire_raw_peer PRIVATE tilewire_rpc tilewire_ops)
-add_executable(tilewire_bench ${CMAKE_CURRENT_LIST_DIR}/bench.cc ${CMAKE_CURRENT_LIST_DIR}/child.cc
-               ${CMAKE_CURRENT_LIST_DIR}/raw_client.cc)
-target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_ops CLI11::CLI11)
+set(bench_sources main bench report child raw_client wire small mixed callers overload actives crowd)
+list(TRANSFORM bench_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(TRANSFORM bench_sources APPEND .cc)
+add_executable(tilewire_bench ${bench_sources})
+target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_ops CLI11::CLI11
+                                             nlohmann_json::nlohmann_json)
 add_dependencies(tilewire_bench tilewired tilewire_raw_peer)

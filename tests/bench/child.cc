@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
@@ -45,6 +46,15 @@ Child::~Child() {
   kill(pid_, SIGTERM);
   int status = 0;
   waitpid(pid_, &status, 0);
+}
+
+int64_t Child::StatusBytes(const std::string& field) const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  std::string word;
+  int64_t kib = 0;
+  while (status >> word)
+    if (word == field && status >> kib) return kib * 1024;
+  return 0;
 }
 
 }  // namespace tilewire::bench

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,13 @@ class Child {
 
   const std::string& address() const { return address_; }
   const std::string& ready_line() const { return line_; }
+  /// Bytes of memory that it has in use, and the most it ever had; 0 once it is gone.
+  int64_t resident_bytes() const { return StatusBytes("VmRSS:"); }
+  int64_t resident_bytes_max() const { return StatusBytes("VmHWM:"); }
 
  private:
+  int64_t StatusBytes(const std::string& field) const;
+
   pid_t pid_ = -1;
   std::string line_, address_;
 };

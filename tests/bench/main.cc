@@ -1,0 +1,34 @@
+// tilewire_bench: the service beside bare gRPC, in one run. Starts its own servers on loopback.
+//   wire      upload + RMSE over one connection or several, beside raw gRPC sinks that copy every byte once
+//   small     4 KiB Kernels.Rmse beside a raw gRPC echo of as many bytes
+//   idle      the same after idle pauses
+//   mixed     one bulk upload with 4 KiB calls beside it
+//   callers   4 KiB calls from many callers at once, beside as many echoes
+//   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
+#include <cstdio>
+#include <exception>
+
+#include "server/ops/process.h"
+#include "tests/bench/bench.h"
+
+int main(int argc, char** argv) {
+  using namespace tilewire::bench;  // NOLINT(google-build-using-namespace)
+  Common common;
+  Run run;
+  CLI::App app("Tilewire beside bare gRPC, in one run");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_option("--device", common.device, "device of the server")->capture_default_str();
+  app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
+  app.add_flag("--json", common.json, "mixed, callers, overload: print one JSON object instead of a table");
+  for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddOverload})
+    add(&app, common, &run);
+  CLI11_PARSE(app, argc, argv);
+  if (!tilewire::ops::PrepareProcess().ok()) return 3;
+  try {
+    return run();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
+  }
+}
