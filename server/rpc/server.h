@@ -9,7 +9,7 @@
 #include "server/base/timing.h"
 #include "server/engine/engine.h"
 #include "server/rpc/observer.h"
-#include "server/rpc/transport.h"
+#include "server/rpc/receive_limits.h"
 
 namespace tilewire::rpc {
 

@@ -7,16 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "server/base/limits.h"
+#include "server/rpc/receive_limits.h"
 
 namespace tilewire::rpc {
-
-/// What gRPC may hold of messages being received, bytes.
-struct ReceiveLimits {
-  int64_t quota = kDefaultReceiveQuotaBytes;  ///< over all connections; beyond it gRPC ends streams at random
-  int64_t window =
-      kDefaultReceiveWindowBytes;  ///< of a stream that nobody reads; 0: what gRPC's probe estimates
-};
 
 /// Message and receive limits, refused compression, connection limits.
 void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder);

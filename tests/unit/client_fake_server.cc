@@ -90,10 +90,8 @@ grpc::Status FakeServer::Impl::Begin(grpc::ServerContext* context, bool stream, 
     --behaviour_.unavailable;
     return WithDetails(grpc::UNAVAILABLE, "the server is going away", "DRAINING");
   }
-  if (behaviour_.cut > 0) {
-    --behaviour_.cut;  // as gRPC puts it where the peer's transport does it
+  if (behaviour_.cut > 0 && behaviour_.cut-- > 0)  // as gRPC puts it where the peer's transport does it
     return {grpc::RESOURCE_EXHAUSTED, "Received RST_STREAM with error code 11"};
-  }
   if (behaviour_.use_execute && !stream)
     return WithDetails(grpc::RESOURCE_EXHAUSTED, "call Execute", "USE_EXECUTE");
   return grpc::Status::OK;
