@@ -28,11 +28,6 @@ inline constexpr int64_t kBlockMultiple = 4 * kKiB;
 inline constexpr int kMaxLanes = 64;
 /// `--max-streams` may be 1 to this.
 inline constexpr int kMaxStreams = 64;
-/// `--receive-quota`: what gRPC may hold of messages being received. With the rest of an idle server and what
-/// the allocator keeps it stays under the 256 MiB that a server may take beside its budgets.
-inline constexpr int64_t kDefaultReceiveQuotaBytes = 192 * kMiB;
-/// `--receive-window`: what a client may send on a stream that nobody reads.
-inline constexpr int64_t kDefaultReceiveWindowBytes = 128 * kKiB;
 /// Spans returned with trace, at most.
 inline constexpr int kMaxTraceSpans = 20'000;
 /// `x-request-id`, `traceparent`: visible ASCII, at most.

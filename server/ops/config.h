@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
+#include "server/rpc/receive_limits.h"
 
 namespace tilewire::ops {
 
@@ -25,8 +26,8 @@ struct Config {
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10, idle_seconds = 30;
-  int64_t receive_quota = kDefaultReceiveQuotaBytes;
-  int64_t receive_window = kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
+  int64_t receive_quota = rpc::kDefaultReceiveQuotaBytes;
+  int64_t receive_window = rpc::kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
   std::string metrics_listen;  ///< empty: off
   bool reflection = false;
   std::string identity_header;  ///< lower case; empty: off

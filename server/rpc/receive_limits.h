@@ -7,6 +7,12 @@
 
 namespace tilewire::rpc {
 
+/// `--receive-quota`: with the rest of an idle server, and what the allocator keeps, it stays under the 256 MiB
+/// that a server may take beside its budgets.
+inline constexpr int64_t kDefaultReceiveQuotaBytes = 192 * kMiB;
+/// `--receive-window`.
+inline constexpr int64_t kDefaultReceiveWindowBytes = 128 * kKiB;
+
 /// Bytes.
 struct ReceiveLimits {
   int64_t quota = kDefaultReceiveQuotaBytes;  ///< over all connections; beyond it gRPC ends streams at random

@@ -8,7 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "server/base/limits.h"
+#include "server/rpc/receive_limits.h"
 #include "tests/bench/actives.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/crowd.h"
@@ -22,7 +22,7 @@ using std::chrono::seconds;
 struct Flags {
   int clients = 32, connections = 500, bulk = 4, small = 4;
   int64_t mebibytes = 64, operand_mib = 1;
-  int64_t quota_mib = kDefaultReceiveQuotaBytes / kMiB, window_kib = kDefaultReceiveWindowBytes / kKiB;
+  int64_t quota_mib = rpc::kDefaultReceiveQuotaBytes / kMiB, window_kib = rpc::kDefaultReceiveWindowBytes / kKiB;
   std::vector<std::string> phases;
 };
 

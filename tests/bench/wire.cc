@@ -5,7 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "server/base/limits.h"
+#include "server/rpc/receive_limits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/raw_client.h"
 
@@ -54,7 +54,7 @@ int Wire(const Common& common, const Flags& flags) {
   if (flags.window_kib >= 0) {
     server_flags = {"--receive-window", std::to_string(flags.window_kib << 10)};
     raw_flags.insert(raw_flags.end(),
-                     {std::to_string(kDefaultReceiveQuotaBytes), std::to_string(flags.window_kib << 10)});
+                     {std::to_string(rpc::kDefaultReceiveQuotaBytes), std::to_string(flags.window_kib << 10)});
   }
   const Child server = StartServer(common, server_flags);
   const Child raw("tilewire_raw_peer", raw_flags);
