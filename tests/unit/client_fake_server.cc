@@ -86,10 +86,8 @@ grpc::Status FakeServer::Impl::Begin(grpc::ServerContext* context, bool stream, 
       context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*behaviour_.pushback_ms));
     return WithDetails(grpc::RESOURCE_EXHAUSTED, "the queue is full", "BUSY");
   }
-  if (behaviour_.unavailable > 0) {
-    --behaviour_.unavailable;
+  if (behaviour_.unavailable > 0 && behaviour_.unavailable-- > 0)
     return WithDetails(grpc::UNAVAILABLE, "the server is going away", "DRAINING");
-  }
   if (behaviour_.cut > 0 && behaviour_.cut-- > 0)  // as gRPC puts it where the peer's transport does it
     return {grpc::RESOURCE_EXHAUSTED, "Received RST_STREAM with error code 11"};
   if (behaviour_.use_execute && !stream)
