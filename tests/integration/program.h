@@ -89,7 +89,6 @@ class Program {
   int pid() const { return pid_; }
   void Signal(int signal) { kill(pid_, signal); }
   bool running() { return !Poll(); }
-  pid_t pid() const { return pid_; }
   /// The exit code, or −signal, or −1000 when it still runs after that time.
   int Wait(double seconds) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
