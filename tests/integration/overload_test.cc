@@ -19,7 +19,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-constexpr int64_t kOperandBytes = 4 << 20;
+constexpr int64_t kOperandBytes = 8 << 20;
 constexpr auto kExhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
 
 std::vector<Stall> Mixed(size_t count, std::vector<Stall> kinds) {
@@ -62,7 +62,7 @@ TEST(Overload, StalledClientsCutNobody) {
     // Eight run and stall; the others wait to be let in and send all the same, as far as they are allowed to.
     const StalledCrowd crowd(
         server.address(),
-        Mixed(120, {Stall::kOneOperand, Stall::kMidMessage, Stall::kBeforeOpen, Stall::kMidBlock}),
+        Mixed(200, {Stall::kOneOperand, Stall::kOneOperand, Stall::kOneOperand, Stall::kMidMessage}),
         kOperandBytes);
     Settle(crowd);
     for (auto& upload : uploads) {
@@ -83,14 +83,14 @@ TEST(Overload, StalledClientsCutNobody) {
     const auto counts = crowd.counts();
     EXPECT_EQ(counts.cut, 0) << "gRPC ran out of memory for receiving and ended streams";
     EXPECT_EQ(counts.ended + counts.reset + counts.closed, 0);
-    EXPECT_GE(counts.sent, 30 * (64 << 10)) << "those who wait send until their window is full";
+    EXPECT_GE(counts.sent, 150 * (64 << 10)) << "those who wait send until their window is full";
   }
   ExpectUnharmed(server);
 }
 
 TEST(Overload, MemoryStaysWithinItsBounds) {
-  constexpr int64_t kMi = 1 << 20, kBudgets = (96 + 16) * kMi;
-  Program program({"--device", "cpu", "--listen", "localhost:0", "--device-bytes", "96MiB", "--pinned-bytes",
+  constexpr int64_t kMi = 1 << 20, kBudgets = (160 + 16) * kMi;
+  Program program({"--device", "cpu", "--listen", "localhost:0", "--device-bytes", "160MiB", "--pinned-bytes",
                    "16MiB", "--block-bytes", "64KiB", "--queue-seconds", "600", "--idle-seconds", "600",
                    "--log-level", "error"});
   const std::string address = program.Ready()[0];
