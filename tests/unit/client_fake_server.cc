@@ -31,7 +31,6 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
                         v1::DescribeResponse* response) override;
   grpc::Status DescribeKernels(grpc::ServerContext* context, const v1::DescribeKernelsRequest* request,
                                v1::DescribeKernelsResponse* response) override;
-
   int port_ = 0;
   mutable std::mutex mutex_;
   FakeBehaviour behaviour_;
@@ -61,8 +60,7 @@ class FakeServer::Impl final : public v1::Kernels::Service, public v1::Device::S
 };
 
 FakeServer::Impl::Impl(const FakeBehaviour& behaviour, int port) : behaviour_(behaviour) {
-  static const bool kept = (grpc_init(), true);  // see KeepGrpc in client/cpp/channels.cc
-  (void)kept;
+  [[maybe_unused]] static const bool kept = (grpc_init(), true);  // see KeepGrpc in client/cpp/channels.cc
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
@@ -76,19 +74,18 @@ FakeServer::Impl::Impl(const FakeBehaviour& behaviour, int port) : behaviour_(be
 grpc::Status FakeServer::Impl::Begin(grpc::ServerContext* context, bool stream, FakeBehaviour* behaviour) {
   const std::lock_guard lock(mutex_);
   ++(stream ? log_.streams : log_.calls);
-  const auto id = context->client_metadata().find("x-request-id");
-  log_.request_id =
-      id == context->client_metadata().end() ? "" : std::string(id->second.data(), id->second.size());
+  log_.request_id.clear();
+  if (const auto id = context->client_metadata().find("x-request-id"); id != context->client_metadata().end())
+    log_.request_id.assign(id->second.data(), id->second.size());
   *behaviour = behaviour_;
-  if (behaviour_.busy > 0) {
-    --behaviour_.busy;
+  if (behaviour_.busy > 0 && behaviour_.busy-- > 0) {
     if (behaviour_.pushback_ms)
       context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*behaviour_.pushback_ms));
     return WithDetails(grpc::RESOURCE_EXHAUSTED, "the queue is full", "BUSY");
   }
   if (behaviour_.unavailable > 0 && behaviour_.unavailable-- > 0)
     return WithDetails(grpc::UNAVAILABLE, "the server is going away", "DRAINING");
-  if (behaviour_.cut > 0 && behaviour_.cut-- > 0)  // as gRPC puts it where the peer's transport does it
+  if (behaviour_.cut > 0 && behaviour_.cut-- > 0)
     return {grpc::RESOURCE_EXHAUSTED, "Received RST_STREAM with error code 11"};
   if (behaviour_.use_execute && !stream)
     return WithDetails(grpc::RESOURCE_EXHAUSTED, "call Execute", "USE_EXECUTE");
