@@ -28,6 +28,12 @@ inline constexpr int64_t kBlockMultiple = 4 * kKiB;
 inline constexpr int kMaxLanes = 64;
 /// `--max-streams` may be 1 to this.
 inline constexpr int kMaxStreams = 64;
+/// Resident arrays of all callers: what is kept of each has no other bound.
+inline constexpr int64_t kMaxArrays = 65'536;
+/// Options.store.idempotency_key: visible ASCII, at most.
+inline constexpr int kMaxIdempotencyKeyBytes = 128;
+/// Arrays of a page of a list, at most.
+inline constexpr uint32_t kMaxListPage = 1000;
 /// Spans returned with trace, at most.
 inline constexpr int kMaxTraceSpans = 20'000;
 /// `x-request-id`, `traceparent`: visible ASCII, at most.

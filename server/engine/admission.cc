@@ -27,6 +27,12 @@ Ticket::~Ticket() {
   if (admission_) admission_->Release(demand_);
 }
 
+Ticket Ticket::Split(int64_t device_bytes) {
+  if (!admission_) return {};
+  demand_.device_bytes -= device_bytes;
+  return Ticket(admission_, {.small = demand_.small, .resident = true, .device_bytes = device_bytes});
+}
+
 Admission::Admission(const AdmissionLimits& limits, Timer* timer)
     : limits_(limits), timer_(timer), max_bulk_(std::max(1, limits.max_in_flight * 3 / 4)) {
   small_.device_whole = std::min(kSmallDeviceBytes, limits.device_bytes / 8);
@@ -56,14 +62,17 @@ Status Admission::NeverFits(Demand* demand) const {
   return {};
 }
 
-bool Admission::Fits(const Demand& demand) const {
-  const Class& c = demand.small ? small_ : bulk_;
+bool Admission::PlaceFor(const Demand& demand) const {
   // While bulk waits, a quarter of the places is not for small requests: their stream may never end.
   const int small_places =
       bulk_.queue.empty() ? limits_.max_in_flight : std::max(1, limits_.max_in_flight * 3 / 4);
   const bool place = demand.small ? in_flight_ - bulk_in_flight_ < small_places : bulk_in_flight_ < max_bulk_;
-  return in_flight_ < limits_.max_in_flight && place && demand.device_bytes <= c.device_bytes &&
-         demand.pinned_bytes <= c.pinned_bytes;
+  return in_flight_ < limits_.max_in_flight && place;
+}
+
+bool Admission::Fits(const Demand& demand) const {
+  const Class& c = demand.small ? small_ : bulk_;
+  return PlaceFor(demand) && demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
 }
 
 void Admission::Take(const Demand& demand) {
@@ -79,7 +88,7 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
   Status refusal;
   Id id = 0;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (!closed_.ok()) {
       refusal = closed_;
     } else if (refusal = NeverFits(&demand); !refusal.ok()) {
@@ -99,7 +108,9 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.queue_seconds));
       waiter->timer = timer_->At(std::min(deadline, Clock::now() + bound), [this, id] { Expire(id); });
       waiting_.emplace(id, std::move(waiter));
-      return id;
+      bulk_waits_ += !demand.small;
+      if (LackingBytes() > 0) Settle(lock);
+      return waiting_.contains(id) ? id : 0;
     }
   }
   if (refusal.ok()) {
@@ -116,6 +127,7 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id) {
   auto waiter = std::move(it->second);
   waiting_.erase(it);
   ClassOf(waiter->demand).queue.erase(waiter->place);
+  bulk_waits_ -= !waiter->demand.small;
   return waiter;
 }
 
@@ -143,9 +155,23 @@ void Admission::Release(const Demand& demand) {
   Class& c = ClassOf(demand);
   c.device_bytes += demand.device_bytes;
   c.pinned_bytes += demand.pinned_bytes;
-  --in_flight_;
-  bulk_in_flight_ -= !demand.small;
+  if (!demand.resident) {
+    --in_flight_;
+    bulk_in_flight_ -= !demand.small;
+  }
   Settle(lock);
+}
+
+void Admission::Retry() {
+  std::unique_lock lock(mutex_);
+  if (!bulk_.queue.empty()) Settle(lock);
+}
+
+int64_t Admission::LackingBytes() const {
+  if (!reclaim_ || bulk_.queue.empty()) return 0;
+  const Demand& first = waiting_.at(bulk_.queue.front())->demand;
+  if (!PlaceFor(first) || first.pinned_bytes > bulk_.pinned_bytes) return 0;
+  return std::max<int64_t>(first.device_bytes - bulk_.device_bytes, 0);
 }
 
 void Admission::Settle(std::unique_lock<std::mutex>& lock) {
@@ -156,10 +182,13 @@ void Admission::Settle(std::unique_lock<std::mutex>& lock) {
   settling_ = true;
   while (std::exchange(again_, false)) {
     Granted granted = Pump();
+    const int64_t lacking = LackingBytes();
     lock.unlock();
     for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
     granted.clear();
+    const bool reclaimed = lacking > 0 && reclaim_(lacking);
     lock.lock();
+    again_ = again_ || reclaimed;
   }
   settling_ = false;
 }

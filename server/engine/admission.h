@@ -5,6 +5,7 @@
 // places in flight.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -22,6 +23,7 @@ namespace tilewire::engine {
 /// What a job holds from admission to its end. Bytes as the pools round them.
 struct Demand {
   bool small = false;
+  bool resident = false;  ///< of an array that stays, so it takes no place in flight
   int64_t device_bytes = 0;
   int64_t pinned_bytes = 0;
 };
@@ -44,6 +46,8 @@ class Ticket {
   Ticket(Ticket&& other) noexcept { *this = std::move(other); }
   Ticket& operator=(Ticket&& other) noexcept;
   ~Ticket();
+  /// A ticket for `device_bytes` of these, which lives on by itself, without a place in flight.
+  Ticket Split(int64_t device_bytes);
 
  private:
   friend class Admission;
@@ -69,6 +73,15 @@ class Admission {
   /// Refuses everything that waits and everything to come with `why`.
   void Close(const Status& why);
 
+  /// What may free device memory that nobody waits for: frees some of the bytes asked for, by giving tickets
+  /// back, and says whether it did. Asked when only device memory keeps the first of the bulk queue waiting;
+  /// without a lock held. Set before the first Request.
+  void SetReclaim(std::function<bool(int64_t bytes)> reclaim) { reclaim_ = std::move(reclaim); }
+  /// There is more to reclaim than there was: lets in who waits for it. Where BulkWaits() was false there is
+  /// no need.
+  void Retry();
+  bool BulkWaits() const { return bulk_waits_.load() > 0; }
+
   /// Device bytes that a bulk job may have at most.
   int64_t bulk_device_bytes() const { return bulk_.device_whole; }
 
@@ -93,10 +106,13 @@ class Admission {
 
   Class& ClassOf(const Demand& demand) { return demand.small ? small_ : bulk_; }
   Status NeverFits(Demand* demand) const;
+  bool PlaceFor(const Demand& demand) const;
   bool Fits(const Demand& demand) const;
   void Take(const Demand& demand);
   void Release(const Demand& demand);
   Granted Pump();
+  /// Device bytes that the first of the bulk queue lacks, when it lacks nothing else; else 0.
+  int64_t LackingBytes() const;
   /// Grants what fits now and calls the decisions; `lock` is released meanwhile. One thread at a time does
   /// it; what others give back then is settled by that one.
   void Settle(std::unique_lock<std::mutex>& lock);
@@ -113,6 +129,8 @@ class Admission {
   std::map<Id, std::unique_ptr<Waiter>> waiting_;
   Id last_id_ = 0;
   bool bulk_first_ = false, settling_ = false, again_ = false;
+  std::atomic<int> bulk_waits_{0};
+  std::function<bool(int64_t bytes)> reclaim_;
   Status closed_;
   uint64_t admitted_ = 0, refused_busy_ = 0, refused_limit_ = 0;
 };

@@ -1,26 +1,15 @@
 #include "server/engine/engine.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <future>
-#include <random>
 #include <utility>
 
 #include "server/base/limits.h"
 #include "server/engine/memory_pool.h"
+#include "server/engine/random_id.h"
 
 namespace tilewire::engine {
 namespace {
-
-/// 16 hexadecimal digits that nobody can guess. From the kernel: std::random_device may take 15 µs a number.
-std::string RandomHex() {
-  uint64_t bits = 0;
-  if (getrandom(&bits, sizeof bits, 0) != sizeof bits) bits = std::random_device{}() * 0x9e3779b97f4a7c15u;
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[bits >> shift & 15];
-  return text;
-}
 
 EngineOptions WithDefaults(EngineOptions options, const Device& device) {
   if (options.device_bytes <= 0) options.device_bytes = device.FreeBytes() / 10 * 8;
@@ -56,7 +45,11 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
                   options_.queue_seconds},
                  &timer_),
-      ceiling_meter_(device_.get()) {
+      ceiling_meter_(device_.get()),
+      arrays_(instance_, StoreLimitsOf(options_), &timer_, [this] {
+        if (admission_.BulkWaits()) timer_.Post([this] { admission_.Retry(); });
+      }) {
+  admission_.SetReclaim([this](int64_t bytes) { return arrays_.Reclaim(bytes); });
   device_->SetDeviceBudget(options_.device_bytes);
   device_->SetPinnedBudget(options_.pinned_bytes);
 }
@@ -68,11 +61,20 @@ Engine::~Engine() {
     std::unique_lock lock(mutex_);
     jobs_gone_.wait(lock, [this] { return jobs_alive_ == 0; });
   }
-  // A queue bound that came too late to be cancelled may still be on its way into admission.
+  arrays_.Close(Gone());
+  // A queue bound or an array's end that came too late to be cancelled may still be on its way.
   std::promise<void> passed;
   timer_.At(Clock::now(), [&passed] { passed.set_value(); });
   passed.get_future().wait();
   lanes_.clear();
+}
+
+StoreLimits Engine::StoreLimitsOf(const EngineOptions& options) const {
+  StoreLimits limits = options.store;
+  if (limits.bytes <= 0) limits.bytes = admission_.bulk_device_bytes() / 2;
+  if (limits.bytes_per_identity <= 0) limits.bytes_per_identity = limits.bytes;
+  limits.longest_seconds = std::max(limits.longest_seconds, limits.seconds);
+  return limits;
 }
 
 Status Engine::MakeLanes() {
@@ -112,31 +114,59 @@ JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
 
 // --- jobs -----------------------------------------------------------------------------------------
 
-Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& options,
+/// Room for the result where it is to be stored; or the operation becomes the passing on of the array that
+/// was stored with the same key before. What needs no input is computed in one piece.
+Status Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options, JobResources* resources) {
+  if (options->store) {
+    TILEWIRE_ASSIGN_OR_RETURN(resources->room,
+                              arrays_.Reserve(options->identity, (*operation)->result(), *options->store));
+    if (const ArrayUse existing = resources->room.existing()) {
+      *operation = MakePass(existing->spec(), (*operation)->name(), (*operation)->numeric_version());
+      options->residents = {existing};
+      options->store.reset();
+      resources->stored = existing->id();
+      resources->room = Reservation();
+    }
+  }
+  options->residents.resize((*operation)->operands().size());
+  if (std::count(options->residents.begin(), options->residents.end(), nullptr) == 0)
+    if (auto whole = (*operation)->Whole()) *operation = std::move(whole);
+  return {};
+}
+
+Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& wanted,
                             OnOpened on_opened) {
+  JobOptions options = wanted;
+  JobResources resources;
+  if (Status status = Prepare(&operation, &options, &resources); !status.ok()) {
+    on_opened(Fail(std::move(status)));
+    return 0;
+  }
   std::string why;
   const JobLayout layout = Arrange(&operation, options, &why);
+  resources.residents = std::exchange(options.residents, {});
   const Demand demand = DemandOf(*operation, layout);
   // std::function wants copyable state.
-  auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
+  auto owned = std::make_shared<std::pair<std::unique_ptr<Operation>, JobResources>>(std::move(operation),
+                                                                                     std::move(resources));
   return admission_.Request(demand, options.deadline,
                             [this, owned, options, layout, why = std::move(why), asked = Clock::now(),
                              on_opened = std::move(on_opened)](Result<Ticket> ticket) {
                               if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
                               const TimePoint granted = Clock::now();
-                              auto job = Start(std::move(*owned), options, layout, *std::move(ticket));
+                              owned->second.ticket = *std::move(ticket);
+                              auto job =
+                                  Start(std::move(owned->first), options, layout, std::move(owned->second));
                               if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
                               on_opened(std::move(job));
                             });
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                           const JobLayout& layout, Ticket ticket) {
+                                           const JobLayout& layout, JobResources resources) {
   if (failed_.load()) return Fail(Gone());
-  const bool small = IsSmallJob(*operation);
-  Result<JobResources> resources = Lease(*operation, layout, std::move(ticket));
-  if (!resources) {
-    if (device_->health().ok()) return Fail(std::move(resources).error());
+  if (Status status = Lease(*operation, layout, &resources); !status.ok()) {
+    if (device_->health().ok()) return Fail(std::move(status));
     DeviceFailed();  // an idle server notices here first
     return Fail(Gone());
   }
@@ -144,7 +174,7 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
   std::shared_ptr<Job> job(
-      new Job(id, std::move(operation), options, small ? &small_ : &bulk_, *std::move(resources)),
+      new Job(id, std::move(operation), options, layout.small ? &small_ : &bulk_, std::move(resources)),
       [this](Job* dead) {
         {
           std::lock_guard lock(mutex_);
@@ -168,6 +198,7 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
                                                           "the deadline passed while the job was running"));
                                     }),
                           &timer_);
+  job->Begin();
   return job;
 }
 
@@ -216,6 +247,7 @@ void Engine::DeviceFailed() {
   if (failed_.exchange(true)) return;
   const Status gone = Gone();
   admission_.Close(gone);
+  arrays_.Close(gone);
   std::vector<std::shared_ptr<Job>> jobs;
   {
     std::lock_guard lock(mutex_);
@@ -230,6 +262,7 @@ void Engine::DeviceFailed() {
 EngineStats Engine::stats() const {
   EngineStats stats;
   admission_.Snapshot(&stats);
+  arrays_.Snapshot(&stats);
   stats.device_bytes_cached = static_cast<uint64_t>(device_->cached_bytes());
   stats.blocks_copied = blocks_.load(std::memory_order_relaxed);
   stats.bytes_copied_in = bytes_in_.load(std::memory_order_relaxed);

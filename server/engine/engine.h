@@ -1,6 +1,7 @@
 // Owns a device, its lanes, its memory budgets and the jobs that run on it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "server/base/stats.h"
 #include "server/engine/admission.h"
+#include "server/engine/array_store.h"
 #include "server/engine/ceilings.h"
 #include "server/engine/copy_rates.h"
 #include "server/engine/device.h"
@@ -34,13 +36,20 @@ struct EngineOptions {
   int queue_length = 256;
   double queue_seconds = 10;
   int max_streams = 16;  ///< of one job
+  StoreLimits store;
 };
 
 /// How a job lies in memory: decided before it is admitted, leased when it is.
 struct JobLayout {
-  int streams = 1;
+  bool small = false;
+  bool store = false;                                     ///< the result stays
+  std::vector<bool> resident;                             ///< [operand]: is there already
+  bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
   int64_t block_bytes = 0;
+  int streams = 1;
   Ring ring;  ///< of a windowed job
+
+  bool all_resident() const { return std::find(resident.begin(), resident.end(), false) == resident.end(); }
 };
 
 /// Thread-safe. Outlives its jobs: destroy it only when every call has ended. The destructor waits for output
@@ -55,8 +64,8 @@ class Engine {
   ~Engine();
 
   /// Admits a job: RESOURCE_EXHAUSTED `LIMIT` or `BUSY`, DEADLINE_EXCEEDED, UNAVAILABLE when draining or
-  /// failed. Calls `on_opened` exactly once, perhaps before it returns (then the id is 0). The job fails at
-  /// options.deadline.
+  /// failed; what ArrayStore::Reserve says where the result is to be stored. Calls `on_opened` exactly once,
+  /// perhaps before it returns (then the id is 0). The job fails at options.deadline.
   OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
   /// The caller no longer wants it: if it still waits, `on_opened` gets `why`.
   void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }
@@ -77,6 +86,9 @@ class Engine {
   /// gone. Calls `on_measured` exactly once.
   void MeasureCeilings(CeilingMeter::OnMeasured on_measured);
 
+  /// The arrays that stay on the device.
+  ArrayStore& arrays() { return arrays_; }
+
   /// Drops a reference soon, on a thread that may enqueue device work.
   void DropSoon(std::shared_ptr<const void> hold);
   Timer& timer() { return timer_; }
@@ -93,17 +105,20 @@ class Engine {
  private:
   Engine(std::unique_ptr<Device> device, const EngineOptions& options);
   Status MakeLanes();
-  static bool IsSmallJob(const Operation& operation);
-  bool InPlace(const Operation& operation) const;
+  StoreLimits StoreLimitsOf(const EngineOptions& options) const;
+  JobLayout LayoutOf(const Operation& operation, const JobOptions& options) const;
   Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
-  int GrantStreams(const Operation& operation, int64_t block_bytes, int wanted) const;
-  Result<JobLayout> WindowedLayout(const Operation& operation, const JobOptions& options) const;
+  int GrantStreams(const Operation& operation, JobLayout layout, int wanted) const;
+  Result<JobLayout> WindowedLayout(const Operation& operation, const JobOptions& options,
+                                   JobLayout layout) const;
   JobLayout Arrange(std::unique_ptr<Operation>* operation, const JobOptions& options, std::string* why) const;
   Status LeaseApart(const Operation& operation, const JobLayout& layout, JobResources* resources);
   Status LeasePacked(const Operation& operation, const JobLayout& layout, JobResources* resources);
-  Result<JobResources> Lease(const Operation& operation, const JobLayout& layout, Ticket ticket);
+  Status LeaseStaging(const Operation& operation, const JobLayout& layout, JobResources* resources);
+  Status Lease(const Operation& operation, const JobLayout& layout, JobResources* resources);
+  Status Prepare(std::unique_ptr<Operation>* operation, JobOptions* options, JobResources* resources);
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                     const JobLayout& layout, Ticket ticket);
+                                     const JobLayout& layout, JobResources resources);
   JobContext ContextOn(std::vector<Lane*> lanes);
   int64_t BlockBytes(const Operation& operation, const JobOptions& options) const;
   void DeviceFailed();
@@ -116,6 +131,7 @@ class Engine {
   Timer timer_;
   Admission admission_;
   CeilingMeter ceiling_meter_;
+  ArrayStore arrays_;
   JobContext bulk_, small_;
   std::function<void(const Status&)> on_failure_;
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};

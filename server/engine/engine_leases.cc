@@ -1,5 +1,6 @@
 // What a job needs, and how it gets it.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "server/base/limits.h"
@@ -21,22 +22,34 @@ int64_t Rounded(int64_t bytes) {
   return static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(bytes)));
 }
 
-/// Bytes on the device of the operands in order, then of the result.
+int64_t RoundedOr0(int64_t bytes) {
+  return bytes > 0 ? Rounded(bytes) : 0;
+}
+
+/// Bytes on the device of the operands in order, then of the result; 0 for what lies there already.
 std::vector<int64_t> ArraySizes(const Operation& operation, const JobLayout& layout) {
   const bool windowed = layout.ring.slots > 0;
   std::vector<int64_t> sizes;
-  for (const ArraySpec& operand : operation.operands())
-    sizes.push_back(windowed ? layout.ring.bytes() : operand.bytes());
+  for (size_t i = 0; i < layout.resident.size(); ++i)
+    sizes.push_back(layout.resident[i] ? 0
+                    : windowed         ? layout.ring.bytes()
+                                       : operation.operands()[i].bytes());
   const bool result_too = windowed && operation.ranges_fill_result();
-  sizes.push_back(result_too ? layout.ring.bytes() : operation.result().bytes());
+  sizes.push_back(operation.result_is_operand() ? 0
+                  : result_too                  ? layout.ring.bytes()
+                                                : operation.result().bytes());
   return sizes;
 }
 
 /// `addresses`: operands in order, result, scratch.
-void SetBuffers(const std::vector<std::byte*>& addresses, Buffers* buffers) {
-  buffers->scratch = addresses.back();
-  buffers->result = addresses[addresses.size() - 2];
-  buffers->operands.assign(addresses.begin(), addresses.end() - 2);
+void SetBuffers(const Operation& operation, const std::vector<std::byte*>& addresses,
+                JobResources* resources) {
+  Buffers& buffers = resources->buffers;
+  buffers.scratch = addresses.back();
+  buffers.operands.assign(addresses.begin(), addresses.end() - 2);
+  for (size_t i = 0; i < buffers.operands.size(); ++i)
+    if (resources->residents[i]) buffers.operands[i] = resources->residents[i]->data();
+  buffers.result = operation.result_is_operand() ? buffers.operands[0] : addresses[addresses.size() - 2];
 }
 
 int64_t StagingBlockBytes(int64_t array_bytes, int64_t block_bytes) {
@@ -52,18 +65,30 @@ int64_t StagingBytes(const Operation& operation, const JobLayout& layout) {
   const auto staging = [&](const ArraySpec& spec) {
     return StagingBlocks(spec.bytes(), layout) * StagingBlockBytes(spec.bytes(), layout.block_bytes);
   };
-  int64_t bytes = staging(operation.result());
-  for (const ArraySpec& operand : operation.operands()) bytes += staging(operand);
+  int64_t bytes = layout.output_in_place || layout.store ? 0 : staging(operation.result());
+  for (size_t i = 0; i < layout.resident.size(); ++i)
+    if (!layout.resident[i] && !layout.inputs_in_place) bytes += staging(operation.operands()[i]);
   return bytes;
 }
 
-}  // namespace
-
-bool Engine::IsSmallJob(const Operation& operation) {
+bool IsSmallJob(const Operation& operation) {
   int64_t bytes = operation.result().bytes();
   for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
   return bytes <= kSmallJobBytes;
 }
+
+/// Whether the bytes of every range begin where an array could: in a resident array they lie where they lie.
+bool RangesAligned(const Operation& operation) {
+  for (int64_t i = 0; i < operation.range_count(); ++i)
+    if (operation.range_bytes(i).begin % kAlignment != 0) return false;
+  return true;
+}
+
+Status NotWindowed(const std::string& why) {
+  return Status(Code::kFailedPrecondition, "", why);
+}
+
+}  // namespace
 
 int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options) const {
   if (options.block_bytes > 0) return options.block_bytes;
@@ -71,34 +96,41 @@ int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options
   return BlockFor(operation.operands()[0].bytes(), options_.block_bytes, copy_rates_);
 }
 
+/// All but streams and ring. A stored result needs a piece of its own and may be needed for long, so that is
+/// no matter of the small jobs' slice.
+JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options) const {
+  JobLayout layout{.small = !options.store && IsSmallJob(operation),
+                   .store = options.store.has_value(),
+                   .block_bytes = BlockBytes(operation, options)};
+  for (const ArrayUse& resident : options.residents) layout.resident.push_back(resident != nullptr);
+  // Small jobs whose kernels reach pinned memory need neither staging nor copies.
+  layout.inputs_in_place = facts().host_memory || (facts().kernels_reach_pinned && layout.small);
+  layout.output_in_place = facts().host_memory || (layout.inputs_in_place && !operation.result_is_operand());
+  return layout;
+}
+
 /// As many streams as wanted and allowed, but no more than leave three quarters of the staging budget to
 /// others.
-int Engine::GrantStreams(const Operation& operation, int64_t block_bytes, int wanted) const {
-  JobLayout layout{.streams = std::clamp(wanted, 1, options_.max_streams), .block_bytes = block_bytes};
-  if (InPlace(operation)) return layout.streams;
+int Engine::GrantStreams(const Operation& operation, JobLayout layout, int wanted) const {
+  layout.streams = std::clamp(wanted, 1, options_.max_streams);
   while (layout.streams > 1 && StagingBytes(operation, layout) > options_.pinned_bytes / 4) --layout.streams;
   return layout.streams;
 }
 
-/// Small jobs whose kernels reach pinned memory need neither staging nor copies.
-bool Engine::InPlace(const Operation& operation) const {
-  return facts().host_memory || (facts().kernels_reach_pinned && IsSmallJob(operation));
-}
-
 Demand Engine::DemandOf(const Operation& operation, const JobLayout& layout) const {
-  Demand demand{.small = IsSmallJob(operation)};
+  Demand demand{.small = layout.small};
   int64_t arrays = 0;
   for (const int64_t size : ArraySizes(operation, layout))
-    arrays += demand.small ? Aligned(size) : size > 0 ? Rounded(size) : 0;
+    arrays += demand.small ? Aligned(size) : RoundedOr0(size);
   const int64_t scratch = operation.scratch_bytes();
-  if (!InPlace(operation)) demand.pinned_bytes = StagingBytes(operation, layout);
+  demand.pinned_bytes = StagingBytes(operation, layout);
   if (!demand.small) {
-    demand.device_bytes = arrays + (scratch > 0 ? Rounded(scratch) : 0);
-  } else if (InPlace(operation) && !facts().host_memory) {
-    demand.pinned_bytes = Rounded(arrays);
-    demand.device_bytes = scratch > 0 ? Rounded(scratch) : 0;
+    demand.device_bytes = arrays + RoundedOr0(scratch);
+  } else if (layout.inputs_in_place && !facts().host_memory) {
+    demand.pinned_bytes += RoundedOr0(arrays);
+    demand.device_bytes = RoundedOr0(scratch);
   } else {
-    demand.device_bytes = Rounded(arrays + Aligned(scratch));
+    demand.device_bytes = RoundedOr0(arrays + Aligned(scratch));
   }
   return demand;
 }
@@ -106,13 +138,12 @@ Demand Engine::DemandOf(const Operation& operation, const JobLayout& layout) con
 /// The job's arrays whole where they fit, else in rings; where that is impossible too, `why` says so.
 JobLayout Engine::Arrange(std::unique_ptr<Operation>* operation, const JobOptions& options,
                           std::string* why) const {
-  const int64_t block_bytes = BlockBytes(**operation, options);
-  const JobLayout whole{.streams = GrantStreams(**operation, block_bytes, options.streams),
-                        .block_bytes = block_bytes};
+  JobLayout whole = LayoutOf(**operation, options);
+  whole.streams = GrantStreams(**operation, whole, options.streams);
   if (!options.may_window || DemandOf(**operation, whole).device_bytes <= admission_.bulk_device_bytes())
     return whole;
   auto windowed = (*operation)->Windowed();
-  auto layout = windowed ? WindowedLayout(**windowed, options) : Fail(windowed.error());
+  auto layout = windowed ? WindowedLayout(**windowed, options, whole) : Fail(windowed.error());
   if (!layout) {
     *why = layout.error().message();
     return whole;
@@ -123,20 +154,27 @@ JobLayout Engine::Arrange(std::unique_ptr<Operation>* operation, const JobOption
 
 /// A ring that lets all streams and lanes have blocks of their own, but no more than a quarter of the budget
 /// and no less than a few ranges; smaller still where tile sums and result leave less.
-Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOptions& options) const {
+Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOptions& options,
+                                         JobLayout layout) const {
   constexpr int64_t kFewRanges = 4, kFineBlock = 256;
   const int64_t slot = SlotBytes(operation), budget = admission_.bulk_device_bytes();
-  JobLayout layout{.block_bytes = std::min(BlockBytes(operation, options), slot)};
+  if (layout.all_resident()) return Fail(NotWindowed("its operands are stored arrays"));
+  if (layout.store && operation.ranges_fill_result())
+    return Fail(NotWindowed("the result is to be stored, so it has to fit"));
+  const bool some = std::find(layout.resident.begin(), layout.resident.end(), true) != layout.resident.end();
+  if (some && !RangesAligned(operation))
+    return Fail(NotWindowed("parts of its stored operand do not begin at multiples of 256 bytes"));
+  layout.block_bytes = std::min(layout.block_bytes, slot);
   // A client may want to cut its messages at blocks and at elements.
   if (layout.block_bytes > kFineBlock) layout.block_bytes -= layout.block_bytes % kFineBlock;
   const int64_t most = layout.block_bytes * kMaxWindowedBlocks;
   if (operation.operands()[0].bytes() > most)
-    return Fail(
-        Status(Code::kFailedPrecondition, "", "an operand has more than " + std::to_string(most) + " bytes"));
-  layout.streams = GrantStreams(operation, layout.block_bytes, options.streams);
+    return Fail(NotWindowed("an operand has more than " + std::to_string(most) + " bytes"));
+  layout.streams = GrantStreams(operation, layout, options.streams);
 
   const int64_t blocks = layout.streams + options_.lanes + 2;
-  const int64_t arrays = static_cast<int64_t>(operation.operands().size()) + operation.ranges_fill_result();
+  const int64_t arrays = std::count(layout.resident.begin(), layout.resident.end(), false) +
+                         static_cast<int64_t>(operation.ranges_fill_result());
   Ring& ring = layout.ring;
   ring.slot_bytes = slot;
   ring.slots = std::min(blocks * layout.block_bytes / slot + 2, budget / 4 / (arrays * slot));
@@ -144,9 +182,8 @@ Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOp
   while (ring.slots > 1 && DemandOf(operation, layout).device_bytes > budget) --ring.slots;
   for (;; ++ring.slots) {
     if (DemandOf(operation, layout).device_bytes > budget)
-      return Fail(Status(Code::kFailedPrecondition, "",
-                         "result, tile sums and a window of " + std::to_string(ring.slots) + " parts of " +
-                             std::to_string(slot) + " bytes of each array do not fit"));
+      return Fail(NotWindowed("result, tile sums and a window of " + std::to_string(ring.slots) +
+                              " parts of " + std::to_string(slot) + " bytes of each array do not fit"));
     ring.window_bytes = WindowBytes(operation, ring.slots, layout.block_bytes);
     if (ring.window_bytes >= layout.block_bytes) break;
   }
@@ -157,53 +194,51 @@ Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOp
 
 /// Device arrays of a bulk job: a piece each.
 Status Engine::LeaseApart(const Operation& operation, const JobLayout& layout, JobResources* resources) {
+  std::vector<int64_t> sizes = ArraySizes(operation, layout);
+  const size_t result = operation.result_is_operand() ? 0 : sizes.size() - 1;
+  sizes.push_back(operation.scratch_bytes());
   std::vector<std::byte*> addresses;
-  const auto lease = [&](int64_t bytes) -> Status {
+  for (const int64_t bytes : sizes) {
     addresses.push_back(nullptr);
-    if (bytes == 0) return {};
+    if (bytes == 0) continue;
     TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocateDevice(bytes));
     addresses.back() = memory.data();
-    resources->arrays.push_back(std::move(memory));
-    return {};
-  };
-  for (const int64_t size : ArraySizes(operation, layout)) TILEWIRE_RETURN_IF_ERROR(lease(size));
-  TILEWIRE_RETURN_IF_ERROR(lease(operation.scratch_bytes()));
-  SetBuffers(addresses, &resources->buffers);
+    if (layout.store && addresses.size() - 1 == result) {
+      resources->result = std::move(memory);
+    } else {
+      resources->arrays.push_back(std::move(memory));
+    }
+  }
+  SetBuffers(operation, addresses, resources);
   return {};
 }
 
 /// A small job's arrays: one piece for all, so one lease; scratch, which only kernels touch, on the device.
 Status Engine::LeasePacked(const Operation& operation, const JobLayout& layout, JobResources* resources) {
-  const bool pinned = resources->in_place && !facts().host_memory;
+  const bool pinned = layout.inputs_in_place && !facts().host_memory;
   const std::vector<int64_t> sizes = ArraySizes(operation, layout);
   int64_t packed = pinned ? 0 : Aligned(operation.scratch_bytes());
   for (const int64_t size : sizes) packed += Aligned(size);
-  TILEWIRE_ASSIGN_OR_RETURN(Memory memory,
-                            pinned ? device_->AllocatePinned(packed) : device_->AllocateDevice(packed));
+  std::byte* next = nullptr;
+  if (packed > 0) {
+    TILEWIRE_ASSIGN_OR_RETURN(Memory memory,
+                              pinned ? device_->AllocatePinned(packed) : device_->AllocateDevice(packed));
+    next = memory.data();
+    resources->arrays.push_back(std::move(memory));
+  }
   std::vector<std::byte*> addresses;
-  std::byte* next = memory.data();
   for (const int64_t size : sizes) addresses.push_back(std::exchange(next, next + Aligned(size)));
   addresses.push_back(operation.scratch_bytes() > 0 ? next : nullptr);
-  resources->arrays.push_back(std::move(memory));
   if (pinned && operation.scratch_bytes() > 0) {
     TILEWIRE_ASSIGN_OR_RETURN(Memory scratch, device_->AllocateDevice(operation.scratch_bytes()));
     addresses.back() = scratch.data();
     resources->arrays.push_back(std::move(scratch));
   }
-  SetBuffers(addresses, &resources->buffers);
+  SetBuffers(operation, addresses, resources);
   return {};
 }
 
-Result<JobResources> Engine::Lease(const Operation& operation, const JobLayout& layout, Ticket ticket) {
-  JobResources resources{.streams = layout.streams,
-                         .block_bytes = layout.block_bytes,
-                         .in_place = InPlace(operation),
-                         .ring = layout.ring};
-  resources.ticket = std::move(ticket);
-  TILEWIRE_RETURN_IF_ERROR(IsSmallJob(operation) ? LeasePacked(operation, layout, &resources)
-                                                 : LeaseApart(operation, layout, &resources));
-  if (resources.in_place) return resources;
-
+Status Engine::LeaseStaging(const Operation& operation, const JobLayout& layout, JobResources* resources) {
   const auto stage = [&](int64_t bytes, std::vector<Memory>* blocks) -> Status {
     const int64_t block_bytes = StagingBlockBytes(bytes, layout.block_bytes);
     for (int64_t i = 0; i < StagingBlocks(bytes, layout); ++i) {
@@ -212,10 +247,23 @@ Result<JobResources> Engine::Lease(const Operation& operation, const JobLayout& 
     }
     return {};
   };
-  for (const ArraySpec& operand : operation.operands())
-    TILEWIRE_RETURN_IF_ERROR(stage(operand.bytes(), &resources.input_blocks));
-  TILEWIRE_RETURN_IF_ERROR(stage(operation.result().bytes(), &resources.output_blocks));
-  return resources;
+  for (size_t i = 0; i < layout.resident.size(); ++i)
+    if (!layout.resident[i] && !layout.inputs_in_place)
+      TILEWIRE_RETURN_IF_ERROR(stage(operation.operands()[i].bytes(), &resources->input_blocks));
+  if (layout.output_in_place || layout.store) return {};
+  return stage(operation.result().bytes(), &resources->output_blocks);
+}
+
+/// What `resources` lacks: all but the ticket, what is resident, and the room for what is to be.
+Status Engine::Lease(const Operation& operation, const JobLayout& layout, JobResources* resources) {
+  resources->streams = layout.streams;
+  resources->block_bytes = layout.block_bytes;
+  resources->inputs_in_place = layout.inputs_in_place;
+  resources->output_in_place = layout.output_in_place;
+  resources->ring = layout.ring;
+  TILEWIRE_RETURN_IF_ERROR(layout.small ? LeasePacked(operation, layout, resources)
+                                        : LeaseApart(operation, layout, resources));
+  return LeaseStaging(operation, layout, resources);
 }
 
 }  // namespace tilewire::engine

@@ -23,17 +23,20 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       overlap_(context->overlap && !options.sequential),
       lanes_(LanesOf(*context, options, overlap_)),
       resources_(std::move(resources)),
+      streamed_(
+          static_cast<size_t>(std::count(resources_.residents.begin(), resources_.residents.end(), nullptr))),
+      stores_(resources_.room || !resources_.stored.empty()),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
-               (!resources_.in_place || operation_->finish_work(resources_.buffers))),
+               (!ResultWaits() || operation_->finish_work(resources_.buffers))),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
-  claimed_.assign(operation_->operands().size(), std::vector<bool>(blocks));
-  blocks_left_ = blocks * static_cast<int64_t>(claimed_.size());
+  for (const ArrayUse& resident : resources_.residents) claimed_.emplace_back(resident ? 0 : blocks);
+  blocks_left_ = blocks * static_cast<int64_t>(streamed_);
   ranges_left_ = operation_->range_count();
   for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
   for (size_t i = 0; i < resources_.output_blocks.size(); ++i) free_outputs_.push_back(static_cast<int>(i));
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
-  if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes());
+  if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), streamed_);
   CountMissing();
 }
 
@@ -42,7 +45,7 @@ void Job::CountMissing() {
   for (int64_t i = 0; i < ranges_left_; ++i) {
     const ByteInterval bytes = operation_->range_bytes(i);
     const int64_t blocks = (bytes.end - 1) / block_bytes() - bytes.begin / block_bytes() + 1;
-    missing_[i] = static_cast<uint32_t>(blocks * static_cast<int64_t>(claimed_.size()));
+    missing_[i] = static_cast<uint32_t>(blocks * static_cast<int64_t>(streamed_));
   }
 }
 
@@ -67,7 +70,7 @@ Status Job::ClaimBlock(uint32_t operand, int64_t index) {
 std::optional<Job::Block> Job::TakeBlock(int64_t index) {
   std::lock_guard lock(mutex_);
   if (!status_.ok() || !MayTakeLocked(index)) return std::nullopt;
-  if (resources_.in_place) return Block{};
+  if (resources_.inputs_in_place) return Block{};
   const int staging = free_blocks_.back();
   free_blocks_.pop_back();
   return Block{staging};
@@ -200,6 +203,7 @@ void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
 }
 
 void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
+  if (operation_->result_is_operand()) return RangeDoneLocked(range, later);
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
   launched_ = true;
@@ -222,7 +226,7 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
 }
 
 void Job::RangeDoneLocked(int64_t range, Deferred* later) {
-  context_->count(0, 0, 0, 1);
+  if (!operation_->result_is_operand()) context_->count(0, 0, 0, 1);
   --ranges_left_;
   if (window_ && !ResultInRing()) {
     const ByteInterval bytes = operation_->range_bytes(range);
@@ -249,13 +253,13 @@ void Job::FinishLocked(Deferred* later) {
     Deferred after;
     {
       std::lock_guard lock(self->mutex_);
-      if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->resources_.in_place))
+      if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->ResultWaits()))
         self->ResultReadyLocked(self->operation_->result().bytes(), &after);
     }
     RunAll(&after);
     self->ReportDeviceFailure(completion);
   });
-  if (ordered_ && !resources_.in_place) ResultReadyLocked(operation_->result().bytes(), later);
+  if (ordered_ && !ResultWaits()) ResultReadyLocked(operation_->result().bytes(), later);
 }
 
 // --- life -----------------------------------------------------------------------------------------
@@ -278,7 +282,7 @@ Timing Job::timing() const {
   timing.bytes_out = next_offset_;
   timing.bytes_copied = bytes_copied_.load(std::memory_order_relaxed);
   timing.blocks = blocks_arrived_;
-  timing.ranges = operation_->range_count() - ranges_left_;
+  if (!operation_->result_is_operand()) timing.ranges = operation_->range_count() - ranges_left_;
   timing.lanes = static_cast<uint32_t>(__builtin_popcountll(lanes_used_));
   timing.streams = static_cast<uint32_t>(streams_.size());
   timing.device = context_->device_id;

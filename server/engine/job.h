@@ -20,67 +20,14 @@
 #include <vector>
 
 #include "kernels/array/status.h"
-#include "server/engine/admission.h"
-#include "server/engine/copy_rates.h"
 #include "server/engine/device.h"
+#include "server/engine/job_options.h"
 #include "server/engine/operation.h"
 #include "server/engine/span_log.h"
 #include "server/engine/timer.h"
 #include "server/engine/window.h"
 
 namespace tilewire::engine {
-
-/// A run of result bytes on the host. Valid until the last copy of `hold` is gone; dropping it may free a
-/// buffer and enqueue device work, so drop it on a thread that may do that (Engine::DropSoon).
-struct OutputPiece {
-  int64_t offset = 0;
-  const std::byte* data = nullptr;
-  size_t bytes = 0;
-  std::shared_ptr<const void> hold;
-};
-/// The next piece; nothing after the last, once the input has ended too; or why the job failed.
-using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
-
-/// How a job is to be run.
-struct JobOptions {
-  std::string identity = "anonymous";  ///< who owns it
-  int streams = 1;                     ///< streams that the caller would like to spread it over
-  bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
-  bool trace = false;       ///< keep every span
-  int64_t block_bytes = 0;  ///< of one block; 0: what suits the operands
-  int lanes = 0;            ///< at most so many; 0: all
-  bool sequential = false;  ///< without overlap, whatever the engine does otherwise
-  TimePoint arrived = Clock::now();  ///< origin of its spans
-  TimePoint deadline = TimePoint::max();
-};
-
-/// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
-/// more.
-struct JobResources {
-  Ticket ticket;  // first, so that it is given back last
-  std::vector<Memory> arrays;
-  Buffers buffers;
-  std::vector<Memory> input_blocks, output_blocks;
-  int streams = 1;          ///< that may carry the job without waiting for each other's blocks
-  int64_t block_bytes = 0;  ///< the unit of transfer of this job
-  /// Operands and result lie where the host can read and write them: payloads go straight to their place, and
-  /// results are sent from it.
-  bool in_place = false;
-  Ring ring;  ///< of a windowed job
-};
-
-/// What all jobs of an engine share. Outlives every job.
-struct JobContext {
-  std::vector<Lane*> lanes;  ///< the job uses these in turn
-  bool overlap = true;
-  bool small = false;  ///< jobs are short: their callers may lend a hand (Job::Help)
-  std::string device_id;
-  CopyRates copy_rates;  ///< zeros where none were measured
-  std::function<Status()> device_health;
-  std::function<void()> on_device_failure;
-  std::function<void(int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges)> count;
-  std::function<void(uint64_t bytes)> count_copied;
-};
 
 /// Thread-safe. Lives as long as a shared_ptr to it, a piece of its output, or a submission of it on a lane.
 class Job : public std::enable_shared_from_this<Job> {
@@ -101,6 +48,16 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string& identity() const { return identity_; }
   const Operation& operation() const { return *operation_; }
   int64_t block_bytes() const { return resources_.block_bytes; }
+  /// Whether the operand is a resident array, so that no bytes are to come for it.
+  bool resident(uint32_t operand) const { return resources_.residents[operand] != nullptr; }
+  /// Whether any operand is none.
+  bool takes_input() const { return streamed_ > 0; }
+  /// Whether the result stays on the device, as an array: then there is no output.
+  bool stores() const { return stores_; }
+  /// The array's id; empty until stream 0 was told that nothing is left.
+  std::string stored_id() const;
+  /// Starts what needs no input. Once, before anything else.
+  void Begin();
   /// How far the end of a chunk may lie beyond the lowest byte of any operand that was not sent; 0: any bytes
   /// may come at any time. Output of a windowed job must be taken while input is brought.
   int64_t window_bytes() const { return resources_.ring.window_bytes; }
@@ -142,7 +99,8 @@ class Job : public std::enable_shared_from_this<Job> {
   /// How many carry it, 1 or more; those that have ended count too.
   int streams() const;
   /// Another stream carries the job from now on: its number. FAILED_PRECONDITION `JOIN_LATE` once the first
-  /// stream half-closed, RESOURCE_EXHAUSTED `LIMIT` beyond max_streams(), or why the job failed.
+  /// stream half-closed or, where no input is to come, all output was handed out; RESOURCE_EXHAUSTED `LIMIT`
+  /// beyond max_streams(), or why the job failed.
   Result<int> Join();
   /// A joined stream ended well, its output taken.
   void StreamDone(int stream);
@@ -210,7 +168,7 @@ class Job : public std::enable_shared_from_this<Job> {
   int64_t OutputEnd(int64_t offset) const;
   // Suffix Locked: mutex_ is held. What must run without it is appended to `later`.
   bool MayTakeLocked(int64_t index) const {
-    return (resources_.in_place || !free_blocks_.empty()) && (!window_ || window_->Admits(index));
+    return (resources_.inputs_in_place || !free_blocks_.empty()) && (!window_ || window_->Admits(index));
   }
   void WakeBlockWaitersLocked(Deferred* later);
   void CheckWindowLocked(Deferred* later);
@@ -228,6 +186,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void ReturnOutput(int buffer);
   void ReturnPiece(int64_t offset, int64_t bytes);
   void DeliverLocked(Deferred* later);
+  /// Hands the result over to the store and tells stream 0.
+  void StoreResult(const OnOutput& on_output);
   bool EndLocked(const OutputWaiter& waiter) const;
   std::optional<OutputPiece> NextPieceLocked();
   void FailLocked(const Status& status, Deferred* later);
@@ -241,7 +201,10 @@ class Job : public std::enable_shared_from_this<Job> {
   }
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
-  bool EverythingTakenLocked() const { return input_ended_ && next_offset_ == operation_->result().bytes(); }
+  bool EverythingTakenLocked() const {
+    return (input_ended_ || !takes_input()) &&
+           (stores_ ? ready_bytes_ : next_offset_) == operation_->result().bytes();
+  }
   bool JoinedDoneLocked() const {
     return std::all_of(streams_.begin() + 1, streams_.end(),
                        [](const Stream& stream) { return stream.done; });
@@ -253,13 +216,17 @@ class Job : public std::enable_shared_from_this<Job> {
   const bool overlap_;
   const uint32_t lanes_;  ///< of the context's, from the first
   JobResources resources_;
+  const size_t streamed_;  ///< operands whose bytes come over streams
+  const bool stores_;
   Timer* timer_ = nullptr;
   Timer::Id deadline_timer_ = 0;
 
   /// The job has one lane, which runs submissions in order: what depends on a submission is enqueued right
-  /// behind it instead of when its completion was noticed. Spares a small request the waits in between. A
-  /// result in place is read without a submission, so it waits for the last completion all the same.
+  /// behind it instead of when its completion was noticed. Spares a small request the waits in between.
   const bool ordered_;
+  /// A result in place is read, and a stored one used, without a submission of this job: it is ready when the
+  /// last completion came.
+  bool ResultWaits() const { return resources_.output_in_place || stores_; }
 
   mutable std::mutex mutex_;
   SpanLog spans_;
@@ -283,6 +250,8 @@ class Job : public std::enable_shared_from_this<Job> {
   int64_t ranges_left_ = 0;
   bool launched_ = false;
   // Output.
+  bool storing_ = false;  ///< the store was given the result; only it can still refuse it
+  std::string stored_id_;
   std::vector<bool> range_done_;  ///< kept only where output may leave early
   int64_t done_prefix_ = 0;       ///< ranges done without a gap
   int64_t ready_bytes_ = 0;       ///< result bytes on the device, a prefix

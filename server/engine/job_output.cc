@@ -29,7 +29,7 @@ void Job::NextOutput(int stream, bool take, OnOutput on_output) {
 
 void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
-  if (!resources_.in_place) {
+  if (!resources_.output_in_place && !stores_) {
     const int64_t total = operation_->result().bytes();
     while (!free_outputs_.empty() && next_copy_ < total && OutputEnd(next_copy_) <= ready_bytes_) {
       const int buffer = free_outputs_.back();
@@ -81,19 +81,26 @@ void Job::DeliverLocked(Deferred* later) {
         continue;
       }
     }
-    later->push_back(
-        [on_output = std::move(waiter->on_output), piece = std::move(piece)] { on_output(piece); });
+    if (stores_ && waiter->stream == 0 && stored_id_.empty()) {
+      storing_ = true;
+      later->push_back([self = shared_from_this(), on_output = std::move(waiter->on_output)] {
+        self->StoreResult(on_output);
+      });
+    } else {
+      later->push_back(
+          [on_output = std::move(waiter->on_output), piece = std::move(piece)] { on_output(piece); });
+    }
     waiter = output_waiters_.erase(waiter);
   }
 }
 
 /// The next run of result bytes, if it is on the host.
 std::optional<OutputPiece> Job::NextPieceLocked() {
-  if (next_offset_ >= ready_bytes_) return std::nullopt;
+  if (stores_ || next_offset_ >= ready_bytes_) return std::nullopt;
   OutputPiece piece{.offset = next_offset_};
   const int64_t end = std::min(OutputEnd(next_offset_), ready_bytes_);
   piece.bytes = static_cast<size_t>(end - next_offset_);
-  if (resources_.in_place) {
+  if (resources_.output_in_place) {
     // Straight from the result, cut at block ends so that sending starts before everything is ready.
     piece.data = ResultAt(next_offset_);
     piece.hold = shared_from_this();

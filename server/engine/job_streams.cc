@@ -12,6 +12,9 @@ Result<int> Job::Join() {
   if (streams_[0].half_closed)
     return tilewire::Fail(Status(Code::kFailedPrecondition, "JOIN_LATE",
                                  "the job's first stream has half-closed; join before that"));
+  if (!takes_input() && EverythingTakenLocked())
+    return tilewire::Fail(Status(Code::kFailedPrecondition, "JOIN_LATE",
+                                 "all output of the job was handed out; join before that"));
   if (static_cast<int>(streams_.size()) >= max_streams())
     return OverLimit("streams of the job", std::to_string(streams_.size() + 1),
                      std::to_string(max_streams()));
@@ -77,7 +80,8 @@ void Job::StreamLost(int stream, const Status& why) {
 }
 
 void Job::FailLocked(const Status& status, Deferred* later) {
-  if (!status_.ok() || (EverythingTakenLocked() && JoinedDoneLocked())) return;
+  if (!status_.ok()) return;
+  if (stores_ ? storing_ : EverythingTakenLocked() && JoinedDoneLocked()) return;
   status_ = status;
   for (auto& waiter : block_waiters_) later->push_back(std::move(waiter.function));
   block_waiters_.clear();

@@ -14,9 +14,10 @@ std::span<std::byte> Job::PieceAt(std::byte* base, int64_t offset, int64_t bytes
 
 Buffers Job::BuffersOf(int64_t range) const {
   if (!window_) return resources_.buffers;
-  const int64_t slot = window_->PlaceOf(operation_->range_bytes(range).begin).at;
+  const int64_t begin = operation_->range_bytes(range).begin, slot = window_->PlaceOf(begin).at;
   Buffers buffers = resources_.buffers;
-  for (std::byte*& operand : buffers.operands) operand += slot;
+  for (size_t i = 0; i < buffers.operands.size(); ++i)
+    buffers.operands[i] += resources_.residents[i] ? begin : slot;  // resident arrays lie whole
   if (ResultInRing()) buffers.result += slot;
   return buffers;
 }

@@ -39,6 +39,7 @@ class RmseOperation : public Operation {
     return RmseFinish{&plan_, TileSums(buffers), Values(buffers)};
   }
   bool ranges_fill_result() const override { return false; }
+  std::unique_ptr<Operation> Whole() const override;
   WindowedResult Windowed() const override;
 
  protected:
@@ -49,6 +50,17 @@ class RmseOperation : public Operation {
  private:
   ArraySpec operands_[2];
 };
+
+class WholeRmse final : public RmseOperation {
+ public:
+  using RmseOperation::RmseOperation;
+  int64_t range_count() const override { return 1; }
+  ByteInterval range_bytes(int64_t) const override { return {0, plan_.operand().bytes()}; }
+};
+
+std::unique_ptr<Operation> RmseOperation::Whole() const {
+  return std::make_unique<WholeRmse>(plan_);
+}
 
 /// Each range is an RMSE of its own up to the tile sums: ranges begin at tiles, so the sums are the same
 /// bits. They go to their places among the sums of all, which are finished as ever.
@@ -128,10 +140,25 @@ class TransposeOperation : public Operation {
   }
   std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
   bool ranges_fill_result() const override { return plan_.keeps_leading_axis(); }
+  std::unique_ptr<Operation> Whole() const override;
 
- private:
-  transpose::Plan plan_;
+ protected:
+  const transpose::Plan plan_;
 };
+
+class WholeTranspose final : public TransposeOperation {
+ public:
+  using TransposeOperation::TransposeOperation;
+  int64_t range_count() const override { return 1; }
+  ByteInterval range_bytes(int64_t) const override { return {0, plan_.input().bytes()}; }
+  Work range_work(int64_t, const Buffers& buffers) const override {
+    return TransposeRange{&plan_, plan_.whole(), buffers.operands[0], buffers.result};
+  }
+};
+
+std::unique_ptr<Operation> TransposeOperation::Whole() const {
+  return std::make_unique<WholeTranspose>(plan_);
+}
 
 class GaussianOperation : public Operation {
  public:
@@ -154,11 +181,26 @@ class GaussianOperation : public Operation {
   std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
   // Element by element: what has arrived can be computed and sent back while the rest is on its way.
   bool ranges_fill_result() const override { return true; }
+  std::unique_ptr<Operation> Whole() const override;
   WindowedResult Windowed() const override;
 
  protected:
   const gaussian::Plan plan_;
 };
+
+class WholeGaussian final : public GaussianOperation {
+ public:
+  using GaussianOperation::GaussianOperation;
+  int64_t range_count() const override { return 1; }
+  ByteInterval range_bytes(int64_t) const override { return {0, plan_.input().bytes()}; }
+  Work range_work(int64_t, const Buffers& buffers) const override {
+    return GaussianRange{&plan_, plan_.whole(), buffers.operands[0], buffers.result};
+  }
+};
+
+std::unique_ptr<Operation> GaussianOperation::Whole() const {
+  return std::make_unique<WholeGaussian>(plan_);
+}
 
 /// Each range is a gaussian pdf of its own.
 class WindowedGaussian final : public GaussianOperation {
@@ -184,6 +226,27 @@ WindowedResult GaussianOperation::Windowed() const {
   return std::make_unique<WindowedGaussian>(plan_);
 }
 
+class Pass final : public Operation {
+ public:
+  Pass(const ArraySpec& spec, std::string_view name, std::string_view version)
+      : spec_(spec), name_(name), version_(version) {}
+  std::string_view name() const override { return name_; }
+  std::string_view numeric_version() const override { return version_; }
+  std::span<const ArraySpec> operands() const override { return {&spec_, 1}; }
+  const ArraySpec& result() const override { return spec_; }
+  int64_t scratch_bytes() const override { return 0; }
+  int64_t range_count() const override { return 1; }
+  ByteInterval range_bytes(int64_t) const override { return {0, spec_.bytes()}; }
+  Work range_work(int64_t, const Buffers&) const override { return {}; }
+  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
+  bool ranges_fill_result() const override { return true; }
+  bool result_is_operand() const override { return true; }
+
+ private:
+  const ArraySpec spec_;
+  const std::string_view name_, version_;
+};
+
 }  // namespace
 
 WindowedResult Operation::Windowed() const {
@@ -200,6 +263,10 @@ std::unique_ptr<Operation> MakeTranspose(transpose::Plan plan) {
 
 std::unique_ptr<Operation> MakeGaussian(gaussian::Plan plan) {
   return std::make_unique<GaussianOperation>(std::move(plan));
+}
+
+std::unique_ptr<Operation> MakePass(const ArraySpec& spec, std::string_view name, std::string_view version) {
+  return std::make_unique<Pass>(spec, name, version);
 }
 
 }  // namespace tilewire::engine

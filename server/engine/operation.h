@@ -47,6 +47,13 @@ class Operation {
   /// early.
   virtual bool ranges_fill_result() const = 0;
 
+  /// True where the result is the operand itself, in the same memory: nothing is launched, and a range is
+  /// done when its bytes are there.
+  virtual bool result_is_operand() const { return false; }
+
+  /// The same operation as one range, one piece of work: for operands that are all there from the start. Null
+  /// where it is best left as it is.
+  virtual std::unique_ptr<Operation> Whole() const { return nullptr; }
   /// The same operation for a device that holds only some ranges at a time (window.h): sizes and ranges are
   /// these, but `buffers` of range_work() point to that range's bytes alone, in the operands and, where
   /// ranges fill it, in the result. FAILED_PRECONDITION where ranges share bytes; the message says so to
@@ -58,5 +65,9 @@ class Operation {
 std::unique_ptr<Operation> MakeRmse(rmse::Plan plan);
 std::unique_ptr<Operation> MakeTranspose(transpose::Plan plan);
 std::unique_ptr<Operation> MakeGaussian(gaussian::Plan plan);
+/// The operand as it is, as result: what puts an array and what gets one. `name` and `version` are told as
+/// its own and live for ever.
+std::unique_ptr<Operation> MakePass(const ArraySpec& spec, std::string_view name,
+                                    std::string_view version = "");
 
 }  // namespace tilewire::engine

@@ -42,11 +42,12 @@ int64_t WindowBytes(const Operation& operation, int64_t slots, int64_t block_byt
   return std::max<int64_t>(least / block_bytes - 1, 0) * block_bytes;
 }
 
-Window::Window(const Operation& operation, const Ring& ring, int64_t block_bytes)
+Window::Window(const Operation& operation, const Ring& ring, int64_t block_bytes, size_t streamed)
     : operation_(operation),
       ring_(ring),
       block_bytes_(block_bytes),
       total_bytes_(operation.operands()[0].bytes()),
+      streamed_(streamed),
       left_(static_cast<size_t>(ring.slots)) {
   for (int64_t i = 0; i < ring.slots; ++i) left_[static_cast<size_t>(i)] = RangeLength(i);
 }
@@ -76,8 +77,7 @@ void Window::Committed(int64_t block) {
   const auto place = static_cast<size_t>(block - lowest_block_);
   if (committed_.size() <= place) committed_.resize(place + 1);
   ++committed_[place];
-  for (; !committed_.empty() && committed_.front() == operation_.operands().size(); ++lowest_block_)
-    committed_.pop_front();
+  for (; !committed_.empty() && committed_.front() == streamed_; ++lowest_block_) committed_.pop_front();
 }
 
 void Window::Leave(int64_t range, int64_t bytes) {

@@ -50,8 +50,8 @@ int64_t WindowBytes(const Operation& operation, int64_t slots, int64_t block_byt
 /// Which ranges of a job have a slot. Thread-compatible: guarded by its job's mutex, but for PlaceOf.
 class Window {
  public:
-  /// `operation` (see Operation::Windowed) outlives it.
-  Window(const Operation& operation, const Ring& ring, int64_t block_bytes);
+  /// `operation` (see Operation::Windowed) outlives it. `streamed` of its operands pass through rings.
+  Window(const Operation& operation, const Ring& ring, int64_t block_bytes, size_t streamed);
 
   struct Place {
     int64_t at;     ///< offset in the ring
@@ -79,6 +79,7 @@ class Window {
   const Operation& operation_;
   const Ring ring_;
   const int64_t block_bytes_, total_bytes_;
+  const size_t streamed_;
   int64_t lowest_block_ = 0;  ///< not committed in every operand
   /// Of the lowest block and those above: in how many operands each is committed. As short as the rings,
   /// since other blocks cannot be taken.

@@ -1,0 +1,49 @@
+// What differs in a job whose operands lie on the device already, or whose result stays there.
+#include <utility>
+
+#include "server/engine/job.h"
+
+namespace tilewire::engine {
+
+void Job::Begin() {
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.ok()) return;
+    if (!resources_.stored.empty()) {  // nothing to do: the result is there
+      stored_id_ = resources_.stored;
+      storing_ = true;
+      ResultReadyLocked(operation_->result().bytes(), &later);
+    } else if (!takes_input()) {
+      for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, &later);
+    }
+  }
+  RunAll(&later);
+}
+
+std::string Job::stored_id() const {
+  std::lock_guard lock(mutex_);
+  return stored_id_;
+}
+
+/// Without the lock: what the store does with the memory may let other jobs in. Nobody else touches it any
+/// more, since all work is done and nothing is sent.
+void Job::StoreResult(const OnOutput& on_output) {
+  Ticket ticket = resources_.ticket.Split(resources_.room.device_bytes());
+  auto id = resources_.room.Commit(std::move(resources_.result), std::move(ticket));
+  Deferred later;
+  {
+    std::lock_guard lock(mutex_);
+    if (id) {
+      stored_id_ = *id;
+    } else {
+      storing_ = false;
+      FailLocked(id.error(), &later);
+    }
+  }
+  RunAll(&later);
+  if (id) return on_output(std::optional<OutputPiece>());
+  on_output(tilewire::Fail(std::move(id).error()));
+}
+
+}  // namespace tilewire::engine
