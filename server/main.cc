@@ -54,7 +54,11 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
       .max_in_flight = config.max_in_flight,
       .queue_length = config.queue_length,
       .queue_seconds = config.queue_seconds,
-      .max_streams = config.max_streams};
+      .max_streams = config.max_streams,
+      .store = {.bytes = config.store_bytes,
+                .bytes_per_identity = config.store_bytes_per_identity,
+                .seconds = config.store_seconds,
+                .longest_seconds = config.longest_store_seconds}};
 }
 
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {

@@ -51,6 +51,11 @@ Status Admission::NeverFits(Demand* demand) const {
       (demand->device_bytes > small_.device_whole || demand->pinned_bytes > small_.pinned_whole))
     demand->small = false;
   const Class& c = demand->small ? small_ : bulk_;
+  if (!demand->small && demand->held_bytes > 0 && demand->device_bytes > c.device_whole - demand->held_bytes)
+    return OverLimit("device bytes of the request beside the arrays that it uses",
+                     std::to_string(demand->device_bytes),
+                     "at most " + std::to_string(c.device_whole - demand->held_bytes) + " (--device-bytes)")
+        .value();
   if (demand->device_bytes > c.device_whole)
     return OverLimit("device bytes of the request", std::to_string(demand->device_bytes),
                      "at most " + std::to_string(c.device_whole) + " (--device-bytes)")

@@ -26,6 +26,8 @@ struct Demand {
   bool resident = false;  ///< of an array that stays, so it takes no place in flight
   int64_t device_bytes = 0;
   int64_t pinned_bytes = 0;
+  /// That it holds already, of the bulk class, by arrays that it uses: they do not go while it waits.
+  int64_t held_bytes = 0;
 };
 
 struct AdmissionLimits {

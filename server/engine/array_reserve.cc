@@ -7,7 +7,15 @@
 namespace tilewire::engine {
 namespace {
 constexpr int64_t kRetryAfterMs = 1000;
+
+int64_t DeviceBytes(const ArraySpec& spec) {
+  return static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(spec.bytes())));
+}
 }  // namespace
+
+int64_t ResidentArray::device_bytes() const {
+  return DeviceBytes(spec_);
+}
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this != &other) {
@@ -46,7 +54,6 @@ Result<std::string> Reservation::Commit(Memory memory, Ticket ticket) {
     entry->number = ++store->last_number_;
     entry->identity = identity_;
     entry->options = options_;
-    entry->device_bytes = bytes_;
     entry->stored = entry->last_used = Clock::now();
     entry->expires = entry->stored + std::chrono::duration_cast<Clock::duration>(
                                          std::chrono::duration<double>(options_.seconds));
@@ -89,7 +96,7 @@ Result<Reservation> ArrayStore::Reserve(const std::string& identity, const Array
   if (options.seconds != 0 && !(options.seconds >= kShortest && options.seconds <= limits_.longest_seconds))
     return BadValue("options.store.ttl_seconds", std::to_string(options.seconds),
                     "0.001 to " + std::to_string(limits_.longest_seconds) + " (--longest-store-seconds)");
-  const auto bytes = static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(spec.bytes())));
+  const int64_t bytes = DeviceBytes(spec);
   Reservation reservation;
   Entries freed;  // dropped once the lock is gone
   std::lock_guard lock(mutex_);
@@ -129,8 +136,8 @@ Status ArrayStore::MakeRoomLocked(const std::string& identity, int64_t bytes, En
   if (own_over <= 0 && over <= 0 && arrays_over <= 0) return {};
   int64_t own_idle = 0, idle = 0;
   for (const auto& [when, entry] : idle_) {
-    idle += entry->device_bytes;
-    if (entry->identity == identity) own_idle += entry->device_bytes;
+    idle += entry->device_bytes();
+    if (entry->identity == identity) own_idle += entry->device_bytes();
   }
   if (own_over > own_idle)
     return Busy("your arrays take " + std::to_string(owned) + " bytes and this one " + std::to_string(bytes) +
@@ -150,8 +157,8 @@ Status ArrayStore::MakeRoomLocked(const std::string& identity, int64_t bytes, En
       Entry* const entry = (next++)->second;
       if (own ? own_over <= 0 : over <= 0 && arrays_over <= 0) break;
       if (own && entry->identity != identity) continue;
-      if (entry->identity == identity) own_over -= entry->device_bytes;
-      over -= entry->device_bytes;
+      if (entry->identity == identity) own_over -= entry->device_bytes();
+      over -= entry->device_bytes();
       --arrays_over;
       ++evicted_;
       ForgetLocked(entry, freed);
@@ -166,7 +173,7 @@ bool ArrayStore::Reclaim(int64_t bytes) {
     std::lock_guard lock(mutex_);
     while (bytes > 0 && !idle_.empty()) {
       Entry* const entry = idle_.begin()->second;
-      bytes -= entry->device_bytes;
+      bytes -= entry->device_bytes();
       ++evicted_;
       ForgetLocked(entry, &freed);
     }

@@ -39,7 +39,7 @@ void ArrayStore::ForgetLocked(Entry* entry, Entries* freed) {
   timer_->Cancel(entry->timer);
   entry->forgotten = true;
   if (entry->users > 0) return;  // its uses keep it
-  ReturnBytesLocked(entry->identity, entry->device_bytes);
+  ReturnBytesLocked(entry->identity, entry->device_bytes());
   freed->push_back(kept);
 }
 
@@ -81,7 +81,7 @@ void ArrayStore::Unuse(const std::shared_ptr<Entry>& entry) {
     entry->last_used = entry->users == 1 ? Clock::now() : entry->last_used;
     if (--entry->users > 0) return;
     if (entry->forgotten) {
-      ReturnBytesLocked(entry->identity, entry->device_bytes);
+      ReturnBytesLocked(entry->identity, entry->device_bytes());
     } else if (entry->options.evictable) {
       idle = true;
       idle_.emplace(std::pair(entry->last_used, entry->number), entry.get());
@@ -100,7 +100,7 @@ ArrayFacts ArrayStore::FactsLocked(const Entry& entry) const {
   const TimePoint now = Clock::now();
   return {.id = entry.id(),
           .spec = entry.spec(),
-          .device_bytes = entry.device_bytes,
+          .device_bytes = entry.device_bytes(),
           .evictable = entry.options.evictable,
           .age_seconds = Seconds(now - entry.stored),
           .expires_seconds = Seconds(entry.expires - now),

@@ -49,6 +49,7 @@ class ResidentArray {
   const std::string& id() const { return id_; }
   const ArraySpec& spec() const { return spec_; }
   std::byte* data() const { return memory_.data(); }
+  int64_t device_bytes() const;  ///< as the pools round them
 
  protected:
   ResidentArray(std::string id, const ArraySpec& spec, Memory memory, Ticket ticket)
@@ -145,7 +146,6 @@ class ArrayStore {
     uint64_t number = 0;
     std::string identity;
     StoreOptions options;
-    int64_t device_bytes = 0;
     TimePoint stored, expires, last_used;
     uint32_t users = 0;
     bool forgotten = false;

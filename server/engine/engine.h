@@ -44,6 +44,7 @@ struct JobLayout {
   bool small = false;
   bool store = false;                                     ///< the result stays
   std::vector<bool> resident;                             ///< [operand]: is there already
+  int64_t held_bytes = 0;                                 ///< by these, each once
   bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
   int64_t block_bytes = 0;
   int streams = 1;

@@ -1,5 +1,6 @@
 // What a job needs, and how it gets it.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -102,7 +103,11 @@ JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options
   JobLayout layout{.small = !options.store && IsSmallJob(operation),
                    .store = options.store.has_value(),
                    .block_bytes = BlockBytes(operation, options)};
-  for (const ArrayUse& resident : options.residents) layout.resident.push_back(resident != nullptr);
+  std::set<const ResidentArray*> held;
+  for (const ArrayUse& resident : options.residents) {
+    layout.resident.push_back(resident != nullptr);
+    if (resident && held.insert(resident.get()).second) layout.held_bytes += resident->device_bytes();
+  }
   // Small jobs whose kernels reach pinned memory need neither staging nor copies.
   layout.inputs_in_place = facts().host_memory || (facts().kernels_reach_pinned && layout.small);
   layout.output_in_place = facts().host_memory || (layout.inputs_in_place && !operation.result_is_operand());
@@ -118,7 +123,7 @@ int Engine::GrantStreams(const Operation& operation, JobLayout layout, int wante
 }
 
 Demand Engine::DemandOf(const Operation& operation, const JobLayout& layout) const {
-  Demand demand{.small = layout.small};
+  Demand demand{.small = layout.small, .held_bytes = layout.held_bytes};
   int64_t arrays = 0;
   for (const int64_t size : ArraySizes(operation, layout))
     arrays += demand.small ? Aligned(size) : RoundedOr0(size);
@@ -140,7 +145,8 @@ JobLayout Engine::Arrange(std::unique_ptr<Operation>* operation, const JobOption
                           std::string* why) const {
   JobLayout whole = LayoutOf(**operation, options);
   whole.streams = GrantStreams(**operation, whole, options.streams);
-  if (!options.may_window || DemandOf(**operation, whole).device_bytes <= admission_.bulk_device_bytes())
+  if (!options.may_window ||
+      DemandOf(**operation, whole).device_bytes <= admission_.bulk_device_bytes() - whole.held_bytes)
     return whole;
   auto windowed = (*operation)->Windowed();
   auto layout = windowed ? WindowedLayout(**windowed, options, whole) : Fail(windowed.error());
@@ -157,7 +163,8 @@ JobLayout Engine::Arrange(std::unique_ptr<Operation>* operation, const JobOption
 Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOptions& options,
                                          JobLayout layout) const {
   constexpr int64_t kFewRanges = 4, kFineBlock = 256;
-  const int64_t slot = SlotBytes(operation), budget = admission_.bulk_device_bytes();
+  const int64_t slot = SlotBytes(operation);
+  const int64_t budget = admission_.bulk_device_bytes() - layout.held_bytes;
   if (layout.all_resident()) return Fail(NotWindowed("its operands are stored arrays"));
   if (layout.store && operation.ranges_fill_result())
     return Fail(NotWindowed("the result is to be stored, so it has to fit"));

@@ -26,6 +26,9 @@ struct Config {
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10, idle_seconds = 30;
+  int64_t store_bytes = 0;               ///< of arrays that stay; 0: half of what large jobs may have
+  int64_t store_bytes_per_identity = 0;  ///< 0: the same
+  double store_seconds = 3600, longest_store_seconds = 86400;
   int64_t receive_quota = rpc::kDefaultReceiveQuotaBytes;
   int64_t receive_window = rpc::kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
   std::string metrics_listen;  ///< empty: off

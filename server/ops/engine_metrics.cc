@@ -25,9 +25,12 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   auto counter = [&](const char* name, const char* help, auto value) {
     families.push_back(CounterFamily(std::string("tilewire_") + name, help, static_cast<double>(value)));
   };
-  gauge("device_budget_bytes", "Device memory that jobs may lease", stats.device_bytes);
-  gauge("device_used_bytes", "Device memory that jobs lease now", stats.device_bytes_in_use);
+  gauge("device_budget_bytes", "Device memory that jobs and arrays may lease", stats.device_bytes);
+  gauge("device_used_bytes", "Device memory that jobs and arrays lease now", stats.device_bytes_in_use);
   gauge("device_cached_bytes", "Device memory kept for reuse that nobody leases", stats.device_bytes_cached);
+  gauge("arrays_stored", "Resident arrays", stats.arrays_stored);
+  gauge("array_bytes", "Device memory that resident arrays hold", stats.array_bytes);
+  gauge("array_budget_bytes", "Device memory that resident arrays may hold", stats.array_bytes_most);
   gauge("pinned_budget_bytes", "Pinned host memory that jobs may lease", stats.pinned_bytes);
   gauge("pinned_used_bytes", "Pinned host memory that jobs lease now", stats.pinned_bytes_in_use);
   gauge("jobs_in_flight", "Jobs admitted and not yet ended", stats.jobs_in_flight);
@@ -35,6 +38,8 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   gauge("device_failed", "1 after a fatal device error, else 0", stats.device_failed ? 1 : 0);
   counter("jobs_admitted_total", "Jobs admitted", stats.jobs_admitted);
   counter("jobs_windowed_total", "Jobs admitted whose arrays did not fit", stats.jobs_windowed);
+  counter("arrays_evicted_total", "Arrays gone because their memory was needed", stats.arrays_evicted);
+  counter("arrays_expired_total", "Arrays gone because their time was over", stats.arrays_expired);
   counter("blocks_copied_total", "Blocks copied into place", stats.blocks_copied);
   counter("ranges_computed_total", "Ranges computed", stats.ranges_computed);
   counter("copied_in_bytes_total", "Bytes copied to the device", stats.bytes_copied_in);

@@ -185,6 +185,19 @@ void AddEngineFlags(std::vector<Flag>* flags) {
                            "long for one of N streams"));
 }
 
+void AddStoreFlags(std::vector<Flag>* flags) {
+  constexpr double kYear = 31'536'000;
+  flags->push_back(Bytes("store-bytes", &Config::store_bytes, kMiB, kMaxMemoryBytes,
+                         "half of what large jobs may have",
+                         "Bytes of device memory, part of --device-bytes, that stored arrays may hold"));
+  flags->push_back(Bytes("store-bytes-per-identity", &Config::store_bytes_per_identity, kMiB, kMaxMemoryBytes,
+                         "--store-bytes", "Bytes of these that the arrays of one caller may hold"));
+  flags->push_back(Seconds("store-seconds", &Config::store_seconds, 1, kYear,
+                           "Seconds that an array is kept where its caller does not say"));
+  flags->push_back(Seconds("longest-store-seconds", &Config::longest_store_seconds, 1, kYear,
+                           "Seconds that a caller may ask for"));
+}
+
 void AddOperatorFlags(std::vector<Flag>* flags) {
   flags->push_back(Text("metrics-listen", "ADDR", &Config::metrics_listen,
                         "host:port, [v6]:port; port 0 picks one", ParseMetricsListen,
@@ -212,6 +225,7 @@ const std::vector<Flag>& Flags() {
     std::vector<Flag> all;
     AddNetworkFlags(&all);
     AddEngineFlags(&all);
+    AddStoreFlags(&all);
     AddOperatorFlags(&all);
     return all;
   }();
@@ -225,6 +239,10 @@ Status CheckConfig(const Config& config) {
                     "at least four blocks of --block-bytes, " + FormatBytes(least))
         .value();
   }
+  if (config.store_seconds > config.longest_store_seconds)
+    return BadValue("--store-seconds", SecondsText(config.store_seconds),
+                    "at most --longest-store-seconds, " + SecondsText(config.longest_store_seconds))
+        .value();
   return Status();
 }
 

@@ -39,13 +39,13 @@ inline constexpr std::array<std::string_view, 18> kMethodLabels{
     "Device.Describe",     "Device.DescribeKernels",
     "Health.Check",        "Health.Watch",
     "Reflection.Info",     "other"};
-inline constexpr std::array<std::string_view, 5> kOperationLabels{"none", "rmse", "transpose", "gaussian_pdf",
-                                                                  "other"};
-inline constexpr std::array<std::string_view, 19> kReasonLabels{
+inline constexpr std::array<std::string_view, 7> kOperationLabels{"none", "rmse", "transpose", "gaussian_pdf",
+                                                                  "put",  "get",  "other"};
+inline constexpr std::array<std::string_view, 20> kReasonLabels{
     "none",        "BAD_VALUE",     "BAD_MESSAGE",    "RUN_RULE",  "BYTES_MISSING",
     "LIMIT",       "BUSY",          "USE_EXECUTE",    "IDLE",      "DEADLINE",
     "CHECKSUM",    "DRAINING",      "DEVICE_FAILED",  "CANCELLED", "INTERNAL_ERROR",
-    "STREAM_LOST", "OUT_OF_WINDOW", "WRONG_INSTANCE", "other"};
+    "STREAM_LOST", "OUT_OF_WINDOW", "WRONG_INSTANCE", "ARRAY",     "other"};
 
 /// Thread-safe. Neither construction nor observing throws for what a client did.
 class Metrics : public rpc::CallObserver {

@@ -83,9 +83,9 @@ TimePoint Call::SteadyDeadline() const {
 }
 
 Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                         engine::JobOptions options) {
+                                                         engine::JobOptions options, bool drained) {
   record_.operation = operation->name();
-  if (shared_->draining.load())
+  if (shared_->draining.load() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
   options.identity = record_.identity;
   options.arrived = arrived_;

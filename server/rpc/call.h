@@ -62,9 +62,9 @@ class Call : public std::enable_shared_from_this<Call> {
   void Started();
 
   /// Plans are made; admits the job as `options` say, but for identity and times, which are the call's.
-  /// UNAVAILABLE `DRAINING` while draining.
+  /// UNAVAILABLE `DRAINING` while draining, unless it may be `drained`: fetches what would else be lost.
   Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                     engine::JobOptions options);
+                                                     engine::JobOptions options, bool drained = false);
   /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
   Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
   /// Which of the job's streams this call is.

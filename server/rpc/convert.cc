@@ -1,5 +1,6 @@
 #include "server/rpc/convert.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -84,32 +85,75 @@ Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& in
 }
 
 namespace {
-/// `Request` has the oneof and the operands of Open; `prefix` stands before its fields in messages.
-template <typename Request>
-Result<std::unique_ptr<engine::Operation>> Named(const Request& request, const std::string& prefix) {
-  const auto kind = request.operation_case();
-  if (kind == Request::OPERATION_NOT_SET)
-    return BadValue(prefix + "operation", "not set", "rmse, transpose or gaussian_pdf");
-  const int wanted = kind == Request::kRmse ? 2 : 1;
-  if (request.operands_size() != wanted)
-    return BadValue(prefix + "operands", std::to_string(request.operands_size()) + " specs",
-                    std::to_string(wanted));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec first, FromProto(request.operands(0), "operands[0]"));
-  if (kind == Request::kTranspose) return TransposeOperation(first, request.transpose());
-  if (kind == Request::kGaussianPdf) return GaussianOperation(first, request.gaussian_pdf());
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec second, FromProto(request.operands(1), "operands[1]"));
-  return RmseOperation(first, second, request.rmse());
+
+std::string Text(const ArraySpec& spec) {
+  return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
 }
+
+/// `Request` has the oneof of Open, but for put.
+template <typename Request>
+Result<std::unique_ptr<engine::Operation>> Named(const Request& request,
+                                                 const std::vector<ArraySpec>& operands) {
+  if (request.has_transpose()) return TransposeOperation(operands[0], request.transpose());
+  if (request.has_gaussian_pdf()) return GaussianOperation(operands[0], request.gaussian_pdf());
+  return RmseOperation(operands[0], operands[1], request.rmse());
+}
+
+Status NoOperation(const std::string& field, const std::string& allowed) {
+  return BadValue(field, "not set", allowed).value();
+}
+Status WrongCount(const std::string& field, int count, size_t wanted) {
+  return BadValue(field, std::to_string(count) + " specs", std::to_string(wanted)).value();
+}
+
 }  // namespace
 
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open) {
-  return Named(open, "open.");
+Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
+                               const std::string& field) {
+  if (spec.dtype() == v1::DTYPE_UNSPECIFIED && spec.shape_size() == 0) return resident.spec();
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec said, FromProto(spec, field));
+  if (said == resident.spec()) return said;
+  return BadValue(field, Text(said), Text(resident.spec()) + ", as the stored array, or nothing");
+}
+
+size_t OperandCount(const v1::Open& open) {
+  if (open.operation_case() == v1::Open::OPERATION_NOT_SET) return 0;
+  return open.has_rmse() ? 2 : 1;
+}
+
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
+                                                       const std::vector<engine::ArrayUse>& residents) {
+  const size_t wanted = OperandCount(open);
+  if (wanted == 0) return Fail(NoOperation("open.operation", "rmse, transpose, gaussian_pdf or put"));
+  const auto said = static_cast<size_t>(open.operands_size());
+  std::vector<ArraySpec> operands;
+  for (size_t i = 0; i < wanted && said <= wanted; ++i) {
+    const std::string field = "operands[" + std::to_string(i) + "]";
+    const bool resident = i < residents.size() && residents[i];
+    if (i >= said && !resident) break;
+    static const v1::ArraySpec nothing;
+    const v1::ArraySpec& spec = i < said ? open.operands(static_cast<int>(i)) : nothing;
+    TILEWIRE_ASSIGN_OR_RETURN(operands.emplace_back(),
+                              resident ? ResidentSpec(spec, *residents[i], field) : FromProto(spec, field));
+  }
+  if (operands.size() != wanted) return Fail(WrongCount("open.operands", open.operands_size(), wanted));
+  if (open.has_put()) return engine::MakePass(operands[0], "put");
+  return Named(open, operands);
 }
 
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request) {
   const bool nothing = request.operation_case() == v1::DescribeKernelsRequest::OPERATION_NOT_SET;
   if (nothing && request.operands_size() == 0) return std::unique_ptr<engine::Operation>();
-  return Named(request, "");
+  if (nothing) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
+  const int wanted = request.has_rmse() ? 2 : 1;
+  if (request.operands_size() != wanted)
+    return Fail(WrongCount("operands", request.operands_size(), static_cast<size_t>(wanted)));
+  std::vector<ArraySpec> operands;
+  for (int i = 0; i < wanted; ++i) {
+    TILEWIRE_ASSIGN_OR_RETURN(operands.emplace_back(),
+                              FromProto(request.operands(i), "operands[" + std::to_string(i) + "]"));
+  }
+  return Named(request, operands);
 }
 
 Result<int64_t> OutputChunkBytes(const v1::Options& options) {
@@ -133,6 +177,13 @@ Result<engine::JobOptions> JobOptionsOf(const v1::Options& options) {
   job.block_bytes = static_cast<int64_t>(block);
   job.lanes = static_cast<int>(std::min<uint32_t>(options.lanes(), kMaxLanes));
   job.sequential = options.sequential();
+  if (!options.has_store()) return job;
+  const std::string& key = options.store().idempotency_key();
+  const bool visible = std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  if (!visible || key.size() > kMaxIdempotencyKeyBytes)
+    return BadValue("options.store.idempotency_key", std::to_string(key.size()) + " bytes long",
+                    "1 to " + std::to_string(kMaxIdempotencyKeyBytes) + " visible ASCII characters, or none");
+  job.store = engine::StoreOptions{options.store().ttl_seconds(), options.store().evictable(), key};
   return job;
 }
 

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
+#include "server/engine/array_store.h"
 #include "server/engine/job.h"
 #include "server/engine/operation.h"
 #include "tilewire/v1/device.pb.h"
@@ -26,13 +29,21 @@ Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& i
                                                               const v1::TransposeOp& op);
 Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
                                                              const v1::GaussianOp& op);
-/// The operation of an Open; INVALID_ARGUMENT when it names none or a wrong number of operands.
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open);
+/// What an array is, where a request may say it and `resident` is it; INVALID_ARGUMENT naming `field` when it
+/// says something else.
+Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
+                               const std::string& field);
+/// How many operands the operation of an Open has; 0 when it names none.
+size_t OperandCount(const v1::Open& open);
+/// The operation of an Open; INVALID_ARGUMENT when it names none or a wrong number of operands. `residents`:
+/// see ResidentsOf.
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
+                                                       const std::vector<engine::ArrayUse>& residents);
 /// The operation of a question about kernels, null where it names none; INVALID_ARGUMENT as above.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request);
 
 /// How the client wants the job to be run, but for streams and windows, which are the call form's;
-/// INVALID_ARGUMENT for a block size out of bounds.
+/// INVALID_ARGUMENT for a block size out of bounds or an idempotency key that is none.
 Result<engine::JobOptions> JobOptionsOf(const v1::Options& options);
 /// Bytes a chunk of output may have; INVALID_ARGUMENT outside 4 KiB to 4 MiB.
 Result<int64_t> OutputChunkBytes(const v1::Options& options);

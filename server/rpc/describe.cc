@@ -1,6 +1,7 @@
 // What the server is, and what kernels its device runs.
 #include "server/base/limits.h"
 #include "server/rpc/convert.h"
+#include "server/rpc/plain.h"
 #include "server/rpc/unary.h"
 
 namespace tilewire::rpc {
@@ -36,22 +37,6 @@ std::string TextOf(const engine::Operation& operation, const v1::DescribeKernels
   const auto& axes = request.has_rmse() ? request.rmse().axes() : request.transpose().axes();
   return engine::OperationText(operation.name(), operation.operands()[0],
                                {axes.data(), static_cast<size_t>(axes.size())});
-}
-
-Result<v1::DescribeKernelsRequest> ParseQuestion(UnaryCall& call) {
-  if (call.request.Length() > static_cast<size_t>(kMaxHeaderBytes))
-    return OverLimit("request", std::to_string(call.request.Length()) + " bytes",
-                     std::to_string(kMaxHeaderBytes));
-  Received message;
-  if (!message.Take(&call.request))
-    return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message"));
-  std::string bytes;
-  for (const wire::Bytes piece : message.pieces())
-    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  v1::DescribeKernelsRequest request;
-  if (!request.ParseFromString(bytes))
-    return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "the request is no " + request.GetTypeName()));
-  return request;
 }
 
 }  // namespace
@@ -92,6 +77,12 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   limits->set_queue_seconds(options.queue_seconds);
   limits->set_idle_seconds(call.shared().idle_seconds);
   limits->set_max_rank(kMaxRank);
+  const engine::StoreLimits& store = call.engine().arrays().limits();
+  limits->set_store_seconds(store.seconds);
+  limits->set_longest_store_seconds(store.longest_seconds);
+  limits->set_store_bytes(static_cast<uint64_t>(store.bytes));
+  limits->set_store_bytes_per_identity(static_cast<uint64_t>(store.bytes_per_identity));
+  limits->set_max_arrays(kMaxArrays);
 
   v1::Budgets* budgets = response.mutable_budgets();
   budgets->set_device_bytes(stats.device_bytes);
@@ -100,15 +91,15 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   budgets->set_pinned_bytes_in_use(stats.pinned_bytes_in_use);
   budgets->set_jobs_in_flight(stats.jobs_in_flight);
   budgets->set_jobs_queued(stats.jobs_queued);
+  budgets->set_arrays_stored(stats.arrays_stored);
+  budgets->set_array_bytes(stats.array_bytes);
 
-  Message message;
-  message.AddCopy(response.SerializeAsString());
-  *reply = message.Build();
+  *reply = Plain(response);
   co_return Status();
 }
 
 Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
-  const auto request = ParseQuestion(call);
+  const auto request = ParsePlain<v1::DescribeKernelsRequest>(&call.request);
   if (!request) co_return request.error();
   auto operation = OperationOf(*request);
   if (!operation) co_return operation.error();
@@ -123,9 +114,7 @@ Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
   v1::DescribeKernelsResponse response;
   response.set_device(call.engine().facts().id);
   for (const engine::KernelLaunch& launch : *kernels) ToProto(launch, response.add_kernels());
-  Message message;
-  message.AddCopy(response.SerializeAsString());
-  *reply = message.Build();
+  *reply = Plain(response);
   co_return Status();
 }
 

@@ -5,7 +5,7 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/convert.h"
-#include "server/rpc/status.h"
+#include "server/rpc/references.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -16,14 +16,6 @@ constexpr int64_t kUsualMessageBytes = kMiB;
 Status BadOrder(const std::string& message) {
   return Status(Code::kInvalidArgument, "BAD_MESSAGE", message);
 }
-Status Disconnected() {
-  return Status(Code::kCancelled, "CANCELLED", "the client is gone");
-}
-
-uint32_t Track(const ExecuteCall& call) {
-  return static_cast<uint32_t>(call.stream_number());
-}
-
 /// The next message; nothing when the client half-closed or the call is over.
 Task<bool> Read(ExecuteCall& call, Received* message) {
   grpc::ByteBuffer buffer;
@@ -31,24 +23,6 @@ Task<bool> Read(ExecuteCall& call, Received* message) {
   const bool ok = co_await Operation([&](void* tag) { call.stream.Read(&buffer, tag); });
   call.idle_watch().reading = false;
   co_return ok && message->Take(&buffer);
-}
-
-Task<bool> Write(ExecuteCall& call, grpc::ByteBuffer buffer) {
-  call.idle_watch().writing = true;
-  const bool ok = co_await Operation([&](void* tag) { call.stream.Write(buffer, tag); });
-  call.idle_watch().writing = false;
-  co_return ok;
-}
-
-/// How often this copies the bytes of a response: into its serialised form, and that into a slice.
-constexpr uint64_t kResponseCopies = 2;
-
-Task<bool> Write(ExecuteCall& call, const v1::ExecuteResponse& response) {
-  Message message;
-  message.AddCopy(response.SerializeAsString());
-  const bool ok = co_await Write(call, message.Build());
-  call.idle_watch().steps.fetch_add(1);
-  co_return ok;
 }
 
 /// What is kept of an Open while the call runs; the message itself is gone before the call waits for
@@ -60,7 +34,22 @@ struct Opening {
   engine::JobOptions options;
 };
 
-Result<Opening> ParseOpening(const Received& message) {
+/// An Open; `put_only` where the method takes no other operation.
+Result<Opening> OpeningOf(const v1::Open& open, bool put_only, ArrayFinder* arrays) {
+  if (put_only && !open.has_put())
+    return BadValue("open.operation", open.operation_case() == 0 ? "not set" : "no put", "put");
+  Opening opening;
+  TILEWIRE_ASSIGN_OR_RETURN(opening.options, JobOptionsOf(open.options()));
+  TILEWIRE_ASSIGN_OR_RETURN(opening.chunk_bytes, OutputChunkBytes(open.options()));
+  opening.options.may_window = true;
+  opening.options.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
+  if (open.has_put() && !opening.options.store) opening.options.store.emplace();
+  TILEWIRE_ASSIGN_OR_RETURN(opening.options.residents, ResidentsOf(open, arrays));
+  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open, opening.options.residents));
+  return opening;
+}
+
+Result<Opening> ParseOpening(const Received& message, bool put_only, ArrayFinder* arrays) {
   TILEWIRE_ASSIGN_OR_RETURN(const auto envelope, wire::SplitExecute(message.pieces()));
   if (envelope.chunk)
     return Fail(BadOrder("a chunk arrived before open; the first message must be open or join"));
@@ -72,14 +61,7 @@ Result<Opening> ParseOpening(const Received& message) {
   if (request.has_join())
     return Opening{.job = request.join().job(), .chunk_bytes = kDefaultOutputChunkBytes};
   if (!request.has_open()) return Fail(BadOrder("the first message is neither open nor join"));
-  const v1::Open& open = request.open();
-  Opening opening;
-  TILEWIRE_ASSIGN_OR_RETURN(opening.options, JobOptionsOf(open.options()));
-  TILEWIRE_ASSIGN_OR_RETURN(opening.chunk_bytes, OutputChunkBytes(open.options()));
-  opening.options.may_window = true;
-  opening.options.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
-  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open));
-  return opening;
+  return OpeningOf(request.open(), put_only, arrays);
 }
 
 /// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
@@ -146,77 +128,18 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
   call->intake.reset();  // unfinished blocks go back at once
 }
 
-Task<bool> SendPiece(ExecuteCall& call, const engine::OutputPiece& piece, size_t chunk_bytes) {
-  for (size_t from = 0; from < piece.bytes; from += chunk_bytes) {
-    const size_t bytes = std::min(chunk_bytes, piece.bytes - from);
-    Message message;
-    message.AddCopy(wire::ChunkHeader(0, piece.offset + from, std::nullopt, bytes));
-    call.job->CountCopied(message.AddPiece(piece, from, bytes, &call.engine()));
-    Span span{.stage = Stage::kSend,
-              .begin = Clock::now(),
-              .track = Track(call),
-              .index = (static_cast<uint64_t>(piece.offset) + from) /
-                       static_cast<uint64_t>(call.job->block_bytes()),
-              .bytes = bytes};
-    if (!co_await Write(call, message.Build())) co_return false;
-    span.end = Clock::now();
-    call.idle_watch().bytes_written.fetch_add(bytes);
-    call.job->AddSpan(span);
-  }
-  co_return true;
-}
-
-/// Sends the runs of output that fall to this stream. A result that goes into the Result message is gathered
-/// in `inlined` by the first stream; the others then send none.
-Task<Status> SendOutput(ExecuteCall& call, size_t chunk_bytes, std::string* inlined) {
-  const int stream = call.stream_number();
-  const bool in_result = call.job->operation().result().bytes() <= kInlineResultBytes;
-  const bool take = stream == 0 || !in_result;
-  for (;;) {
-    auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
-        [&](auto resume) { call.job->NextOutput(stream, take, std::move(resume)); });
-    if (!piece) co_return piece.error();
-    if (!*piece) co_return Status();
-    if (in_result) {
-      call.job->CountCopied((*piece)->bytes);
-      inlined->append(reinterpret_cast<const char*>((*piece)->data), (*piece)->bytes);
-    } else if (!co_await SendPiece(call, **piece, chunk_bytes)) {
-      co_return Disconnected();
-    }
-  }
-}
-
-Task<Status> SendResult(ExecuteCall& call, std::string inlined) {
-  const engine::Operation& operation = call.job->operation();
-  v1::ExecuteResponse response;
-  v1::ArrayResult* array = response.mutable_result()->add_results();
-  ToProto(operation.result(), array->mutable_spec());
-  call.job->CountCopied(kResponseCopies * inlined.size());
-  array->set_data(std::move(inlined));
-  response.mutable_result()->set_numeric_version(std::string(operation.numeric_version()));
-  ToProto(call.job->timing(), response.mutable_result()->mutable_timing());
-  if (!co_await Write(call, response)) co_return Disconnected();
-  co_return Status();
-}
-
 /// The first message; its memory goes when it is parsed.
 Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
   if (!co_await Read(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
-  co_return ParseOpening(message);
+  ArrayFinder arrays(&call.engine(), call.record().identity);
+  co_return ParseOpening(message, call.put_only(), &arrays);
 }
 
-void FillOpened(const ExecuteCall& call, v1::Opened* opened) {
-  opened->set_job(call.job->id());
-  opened->set_block_bytes(call.job->block_bytes());
-  opened->set_window_bytes(call.job->window_bytes());
-  opened->set_max_message_bytes(kMaxMessageBytes);
-  opened->set_max_streams(call.job->max_streams());
-  opened->set_instance(call.engine().instance());
-  for (const auto& endpoint : call.shared().endpoints) opened->add_endpoints(endpoint);
-}
+}  // namespace
 
-Task<Status> ServeExecute(ExecuteCall& call) {
+Task<Status> ExecuteCall::Serve() {
+  ExecuteCall& call = *this;
   if (Status status = call.holding.Reach(call.shared().receive_window); !status.ok()) co_return status;
   auto opening = co_await ReadOpen(call);
   if (!opening) co_return opening.error();
@@ -224,13 +147,13 @@ Task<Status> ServeExecute(ExecuteCall& call) {
   if (joins) {
     // Before it joins: a stream of the job that ends would end the job.
     if (Status status = call.holding.Reach(HeldWhileReading(call, 0)); !status.ok()) co_return status;
-    auto job = call.JoinJob(opening->job);
-    if (!job) co_return job.error();
-    call.job = *job;
+    auto joined = call.JoinJob(opening->job);
+    if (!joined) co_return joined.error();
+    call.job = *joined;
   } else {
-    auto job = co_await call.OpenJob(std::move(opening->operation), opening->options);
-    if (!job) co_return job.error();
-    call.job = *job;
+    auto admitted = co_await call.OpenJob(std::move(opening->operation), std::move(opening->options));
+    if (!admitted) co_return admitted.error();
+    call.job = *admitted;
     // Not sooner: while it waits to be let in, nothing is read.
     if (Status status = call.holding.Reach(HeldWhileReading(call, 0)); !status.ok()) co_return status;
   }
@@ -250,32 +173,6 @@ Task<Status> ServeExecute(ExecuteCall& call) {
   const Status sent = co_await SendOutput(call, opening->chunk_bytes, &inlined);
   if (!sent.ok() || joins) co_return sent;
   co_return co_await SendResult(call, std::move(inlined));
-}
-
-}  // namespace
-
-Detached RunExecute(std::shared_ptr<ExecuteCall> call) {
-  call->StartIdleWatch();
-  Status status;
-  try {
-    status = co_await ServeExecute(*call);
-  } catch (const std::exception& e) {
-    status = Bug(&e);
-  } catch (...) {
-    status = Bug(nullptr);
-  }
-  status = call->FinalStatus(status);
-  if (call->job && !status.ok()) call->job->StreamLost(call->stream_number(), status);
-  call->Ended(status);
-  call->idle_watch().writing = true;  // the status waits behind output that the client has not read yet
-  const bool told = co_await Operation([&](void* tag) { call->stream.Finish(ToGrpc(status), tag); });
-  call->idle_watch().Stop();
-  if (!call->job || call->stream_number() == 0 || !status.ok()) co_return;
-  if (told) {
-    call->job->StreamDone(call->stream_number());
-  } else {
-    call->job->StreamLost(call->stream_number(), Disconnected());
-  }
 }
 
 }  // namespace tilewire::rpc

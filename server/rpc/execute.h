@@ -1,6 +1,6 @@
-// Kernels.Execute: arrays of any size over one bidirectional stream.
+// Kernels.Execute and Arrays.Put: arrays of any size over one bidirectional stream.
 //
-//   ServeExecute: Open ─admission─> Opened, then output pieces ──> Chunks ──> Result ──> status
+//   Serve:        Open ─admission─> Opened, then output pieces ──> Chunks ──> Result ──> status
 //   ReadChunks:   Chunk ──codec──> Intake ──> job … until half-close
 //
 // Two coroutines, one reading and one writing, so that neither waits for the other; the job ties them
@@ -9,21 +9,29 @@
 
 #include <grpcpp/support/async_stream.h>
 
-#include "server/rpc/call.h"
+#include "server/rpc/stream.h"
 
 namespace tilewire::rpc {
 
-class ExecuteCall final : public Call {
+class ExecuteCall final : public StreamCall {
  public:
-  ExecuteCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
-      : Call(shared, std::move(method), queue), stream(&context()), holding(&shared->streams) {}
+  /// With `put_only` no other operation may be opened.
+  ExecuteCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue, bool put_only)
+      : StreamCall(shared, std::move(method), queue),
+        stream(&context()),
+        holding(&shared->streams),
+        put_only_(put_only) {}
+  Task<Status> Serve() override;
+  void StartWrite(const grpc::ByteBuffer& message, void* tag) override { stream.Write(message, tag); }
+  void StartFinish(const grpc::Status& status, void* tag) override { stream.Finish(status, tag); }
+  bool put_only() const { return put_only_; }
+
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   Holding holding;
-  std::shared_ptr<engine::Job> job;
   std::unique_ptr<engine::Intake> intake;
-};
 
-/// Runs the call to its end.
-Detached RunExecute(std::shared_ptr<ExecuteCall> call);
+ private:
+  const bool put_only_;
+};
 
 }  // namespace tilewire::rpc

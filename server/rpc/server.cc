@@ -12,11 +12,13 @@
 #include <mutex>
 #include <thread>
 
+#include "server/rpc/arrays.h"
 #include "server/rpc/execute.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/self_probe.h"
 #include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
+#include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
 
@@ -25,6 +27,9 @@ namespace {
 
 using KernelsService = v1::Kernels::WithRawMethod_Rmse<v1::Kernels::WithRawMethod_Transpose<
     v1::Kernels::WithRawMethod_GaussianPdf<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>;
+using ArraysService =
+    v1::Arrays::WithRawMethod_Put<v1::Arrays::WithRawMethod_Get<v1::Arrays::WithRawMethod_Stat<
+        v1::Arrays::WithRawMethod_List<v1::Arrays::WithRawMethod_Delete<v1::Arrays::Service>>>>>;
 using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::WithRawMethod_DescribeKernels<
     v1::Device::WithRawMethod_MeasureCeilings<v1::Device::Service>>>;
 
@@ -79,11 +84,16 @@ class ServerImpl final : public Server {
   template <typename Request>
   Detached AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
                        UnaryHandler handler);
-  Detached AcceptExecute(grpc::ServerCompletionQueue* queue);
+  /// `make()` gives a new call, `request(call, tag)` asks for one.
+  template <typename Make, typename Request>
+  Detached AcceptStream(Make make, Request request);
+  void AcceptStreams(grpc::ServerCompletionQueue* queue);
+  void AcceptArrays(grpc::ServerCompletionQueue* queue);
 
   const ServerOptions options_;
   CallContext shared_;
   KernelsService kernels_;
+  ArraysService arrays_;
   DeviceService device_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
@@ -112,6 +122,7 @@ Status ServerImpl::Listen() {
   if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
   ApplyTransportSettings(options_.receive, &builder);
   builder.RegisterService(&kernels_);
+  builder.RegisterService(&arrays_);
   builder.RegisterService(&device_);
   AddListeners(&builder);
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
@@ -156,8 +167,9 @@ void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
     AcceptUnary(
         "Kernels.GaussianPdf", queue,
         [this](auto... arguments) { kernels_.RequestGaussianPdf(arguments...); }, &ServeGaussianPdf);
-    AcceptExecute(queue);
+    AcceptStreams(queue);
   }
+  AcceptArrays(queue);
   AcceptUnary(
       "Device.Describe", queue, [this](auto... arguments) { device_.RequestDescribe(arguments...); },
       &ServeDescribe);
@@ -183,16 +195,41 @@ Detached ServerImpl::AcceptUnary(std::string method, grpc::ServerCompletionQueue
   }
 }
 
-Detached ServerImpl::AcceptExecute(grpc::ServerCompletionQueue* queue) {
+template <typename Make, typename Request>
+Detached ServerImpl::AcceptStream(Make make, Request request) {
   for (;;) {
-    auto call = std::make_shared<ExecuteCall>(&shared_, "Kernels.Execute", queue);
+    auto call = make();
     call->context().AsyncNotifyWhenDone(call->WatchDone());
-    const bool ok = co_await Operation(
-        [&](void* tag) { kernels_.RequestExecute(&call->context(), &call->stream, queue, queue, tag); });
+    const bool ok = co_await Operation([&](void* tag) { request(*call, tag); });
     if (!ok) co_return;
     call->Started();
-    RunExecute(std::move(call));
+    RunStream(std::move(call));
   }
+}
+
+void ServerImpl::AcceptStreams(grpc::ServerCompletionQueue* queue) {
+  AcceptStream([=, this] { return std::make_shared<ExecuteCall>(&shared_, "Kernels.Execute", queue, false); },
+               [=, this](ExecuteCall& call, void* tag) {
+                 kernels_.RequestExecute(&call.context(), &call.stream, queue, queue, tag);
+               });
+  AcceptStream([=, this] { return std::make_shared<ExecuteCall>(&shared_, "Arrays.Put", queue, true); },
+               [=, this](ExecuteCall& call, void* tag) {
+                 arrays_.RequestPut(&call.context(), &call.stream, queue, queue, tag);
+               });
+  AcceptStream([=, this] { return std::make_shared<GetCall>(&shared_, "Arrays.Get", queue); },
+               [=, this](GetCall& call, void* tag) {
+                 arrays_.RequestGet(&call.context(), &call.request, &call.writer, queue, queue, tag);
+               });
+}
+
+void ServerImpl::AcceptArrays(grpc::ServerCompletionQueue* queue) {
+  AcceptUnary(
+      "Arrays.Stat", queue, [this](auto... arguments) { arrays_.RequestStat(arguments...); }, &ServeStat);
+  AcceptUnary(
+      "Arrays.List", queue, [this](auto... arguments) { arrays_.RequestList(arguments...); }, &ServeList);
+  AcceptUnary(
+      "Arrays.Delete", queue, [this](auto... arguments) { arrays_.RequestDelete(arguments...); },
+      &ServeDelete);
 }
 
 void ServerImpl::Shutdown(TimePoint until) {

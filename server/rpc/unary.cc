@@ -1,9 +1,11 @@
 #include "server/rpc/unary.h"
 
+#include <array>
 #include <exception>
 
 #include "server/base/limits.h"
 #include "server/rpc/convert.h"
+#include "server/rpc/references.h"
 #include "server/rpc/status.h"
 
 namespace tilewire::rpc {
@@ -19,6 +21,7 @@ struct Request {
   std::unique_ptr<engine::Operation> operation;
   wire::UnaryView view;
   engine::JobOptions options;
+  std::vector<engine::ArrayUse> residents;  ///< [operand]
 };
 
 Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec, const std::string& field) {
@@ -28,10 +31,33 @@ Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec,
       .value();
 }
 
+/// What the next operand of the request is: bytes that came, or a resident array.
+Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& field, ArrayFinder* arrays,
+                              Request* request) {
+  engine::ArrayUse& resident = request->residents.emplace_back();
+  if (operand.array().empty()) return FromProto(operand.spec(), field + ".spec");
+  const uint64_t bytes = request->view.operands[request->residents.size() - 1].data_bytes;
+  if (bytes > 0)
+    return BadValue(field + ".data", std::to_string(bytes) + " bytes long", "nothing beside the array's id");
+  TILEWIRE_ASSIGN_OR_RETURN(resident, arrays->Find(operand.array(), field + ".array"));
+  return ResidentSpec(operand.spec(), *resident, field + ".spec");
+}
+
+/// The rest of a request whose operands were taken and whose operation was made.
+Status Complete(const v1::Options& options, std::span<const std::string_view> fields, Request* request) {
+  for (size_t i = 0; i < fields.size(); ++i)
+    if (!request->residents[i])
+      TILEWIRE_RETURN_IF_ERROR(
+          CheckData(request->view.operands[i], request->operation->operands()[i], std::string(fields[i])));
+  TILEWIRE_ASSIGN_OR_RETURN(request->options, JobOptionsOf(options));
+  request->options.residents = std::move(request->residents);
+  return {};
+}
+
 Status CheckSizes(const Request& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
   const int64_t bytes = request.operation->result().bytes();
-  if (bytes <= room) return {};
+  if (bytes <= room || request.options.store) return {};
   return Status({.code = Code::kResourceExhausted,
                  .reason = "USE_EXECUTE",
                  .message = "the reply would carry " + std::to_string(bytes) +
@@ -59,42 +85,38 @@ Result<Proto> ParseHeader(const Received& message, std::span<const int> operand_
   return proto;
 }
 
-Result<Request> ParseRmse(const Received& message) {
+Result<Request> ParseRmse(const Received& message, ArrayFinder* arrays) {
   static constexpr int kOperands[] = {v1::RmseRequest::kAFieldNumber, v1::RmseRequest::kBFieldNumber};
   Request request;
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
                             ParseHeader<v1::RmseRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec a, FromProto(proto.a().spec(), "a.spec"));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec b, FromProto(proto.b().spec(), "b.spec"));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec a, TakeOperand(proto.a(), "a", arrays, &request));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec b, TakeOperand(proto.b(), "b", arrays, &request));
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, RmseOperation(a, b, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], a, "a"));
-  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[1], b, "b"));
-  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(proto.options()));
+  TILEWIRE_RETURN_IF_ERROR(Complete(proto.options(), std::array<std::string_view, 2>{"a", "b"}, &request));
   return request;
 }
 
-Result<Request> ParseTranspose(const Received& message) {
+Result<Request> ParseTranspose(const Received& message, ArrayFinder* arrays) {
   static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
   Request request;
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
                             ParseHeader<v1::TransposeRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, FromProto(proto.input().spec(), "input.spec"));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", arrays, &request));
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, TransposeOperation(input, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], input, "input"));
-  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(proto.options()));
+  TILEWIRE_RETURN_IF_ERROR(Complete(proto.options(), std::array<std::string_view, 1>{"input"}, &request));
   return request;
 }
 
-Result<Request> ParseGaussianPdf(const Received& message) {
+Result<Request> ParseGaussianPdf(const Received& message, ArrayFinder* arrays) {
   static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
   Request request;
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
                             ParseHeader<v1::GaussianPdfRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, FromProto(proto.input().spec(), "input.spec"));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", arrays, &request));
   if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, GaussianOperation(input, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(CheckData(request.view.operands[0], input, "input"));
-  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(proto.options()));
+  TILEWIRE_RETURN_IF_ERROR(Complete(proto.options(), std::array<std::string_view, 1>{"input"}, &request));
   return request;
 }
 
@@ -117,44 +139,61 @@ std::string ReplyHeader(const engine::Operation& operation) {
   return header;
 }
 
-/// Everything after them.
+/// Everything after them; all of it where the result was stored.
 std::string ReplyTail(const engine::Job& job) {
   static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
   static_assert(int{v1::RmseResponse::kTimingFieldNumber} ==
                 int{v1::GaussianPdfResponse::kTimingFieldNumber});
   v1::RmseResponse tail;
+  if (job.stores()) {
+    ToProto(job.operation().result(), tail.mutable_result()->mutable_spec());
+    tail.mutable_result()->set_array(job.stored_id());
+  }
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
   ToProto(job.timing(), tail.mutable_timing());
   return tail.SerializeAsString();
 }
 
-Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&),
+Result<Request> ParseWith(Result<Request> (*parse)(const Received&, ArrayFinder*), const Received& message,
+                          UnaryCall& call) {
+  ArrayFinder arrays(&call.engine(), call.record().identity);
+  return parse(message, &arrays);
+}
+
+/// Brings the bytes of every operand that is not resident.
+Task<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
+  if (!job->takes_input()) co_return Status();
+  engine::Intake intake(job);
+  for (uint32_t i = 0; i < view.operands.size(); ++i) {
+    if (job->resident(i)) continue;
+    const Status fed = co_await Feed(call, *job, intake, i, 0, view.operands[i].data);
+    if (!fed.ok()) co_return fed;
+  }
+  co_return Status();
+}
+
+Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&, ArrayFinder*),
                          grpc::ByteBuffer* reply) {
   Received message;
   if (!message.Take(&call.request))
     co_return Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message");
-  auto request = parse(message);
+  auto request = ParseWith(parse, message, call);
   if (!request) co_return request.error();
   if (Status status = CheckSizes(*request); !status.ok()) co_return status;
 
   if (Status status = call.holding.Reach(static_cast<int64_t>(message.bytes())); !status.ok())
     co_return status;
-  auto opened = co_await call.OpenJob(std::move(request->operation), request->options);
+  auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
   if (!opened) co_return opened.error();
   const std::shared_ptr<engine::Job> job = *opened;
-  engine::Intake intake(job);
-  for (size_t i = 0; i < request->view.operands.size(); ++i) {
-    const Status fed =
-        co_await Feed(call, *job, intake, static_cast<uint32_t>(i), 0, request->view.operands[i].data);
-    if (!fed.ok()) {
-      job->Fail(fed);
-      co_return fed;
-    }
+  if (Status fed = co_await FeedAll(call, job, request->view); !fed.ok()) {
+    job->Fail(fed);
+    co_return fed;
   }
   message.Clear();
   call.holding.Release();
   // Held until the client took it.
-  const int64_t reply_bytes = job->operation().result().bytes();
+  const int64_t reply_bytes = job->stores() ? 0 : job->operation().result().bytes();
   if (reply_bytes <= kAlwaysHeldBytes) {
     call.holding.Admit(reply_bytes);
   } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {
@@ -164,7 +203,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   job->InputEnded();
   job->Help();
   Message answer;
-  answer.AddCopy(ReplyHeader(job->operation()));
+  if (!job->stores()) answer.AddCopy(ReplyHeader(job->operation()));
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
         [&](auto resume) { job->NextOutput(std::move(resume)); });

@@ -5,4 +5,6 @@ tilewire_test(tilewire_engine_tests
           unit/engine_introspection_test.cc unit/engine_small_test.cc unit/engine_copy_rates_test.cc
           unit/engine_streams_test.cc unit/engine_lane_clock_test.cc unit/engine_window_test.cc
           unit/engine_window_rules_test.cc unit/engine_ceilings_test.cc
+          unit/engine_array_store_test.cc unit/engine_array_model_test.cc
+          unit/engine_resident_test.cc unit/engine_resident_failure_test.cc
   DEPS tilewire_engine LABELS unit tsan)

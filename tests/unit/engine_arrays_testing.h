@@ -1,0 +1,119 @@
+// What the tests of resident arrays share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/engine_testing.h"
+
+namespace tilewire::engine::testing {
+
+/// Brings the bytes of the operands that are not resident, reads the output and returns it; of a job that
+/// stores its result, the id.
+inline Result<Bytes> Finish(const std::shared_ptr<Job>& job, const Problem& problem,
+                            const std::vector<bool>& resident, std::string* id = nullptr) {
+  Chunks chunks;
+  for (const Chunk& chunk : Ascending(problem, 5000))
+    if (!resident[chunk.operand]) chunks.push_back(chunk);
+  const Feeders feeders(job, problem, {chunks});
+  auto output = Collect(*job);
+  if (id) *id = job->stored_id();
+  return output;
+}
+
+/// Puts bytes; the id.
+inline Result<std::string> Put(Engine& engine, const Bytes& bytes, const ArraySpec& spec,
+                               const StoreOptions& store = {}, const std::string& identity = "anonymous") {
+  Problem problem;
+  problem.operands = {bytes};
+  JobOptions options{.identity = identity};
+  options.store = store;
+  TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, Open(engine, MakePass(spec, "put"), options));
+  std::string id;
+  TILEWIRE_RETURN_IF_ERROR([&]() -> Status {
+    const auto none = Finish(job, problem, {!job->takes_input()}, &id);
+    if (!none) return none.error();
+    EXPECT_TRUE(none->empty());
+    return {};
+  }());
+  return id;
+}
+
+inline ArraySpec SpecOf(const std::vector<int64_t>& dims, DType dtype = DType::kU8) {
+  return *MakeSpec(dtype, dims);
+}
+
+inline Result<Bytes> Get(Engine& engine, const std::string& id, const std::string& identity = "anonymous") {
+  TILEWIRE_ASSIGN_OR_RETURN(const ArrayUse use, engine.arrays().Use(id, identity, "array"));
+  JobOptions options{.identity = identity};
+  options.residents = {use};
+  TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job,
+                            Open(engine, MakePass(use->spec(), "get"), options));
+  return Collect(*job);
+}
+
+/// Nothing is leased but what arrays hold.
+inline bool OnlyArraysLeft(const Engine& engine) {
+  return Becomes([&engine] {
+    const EngineStats stats = engine.stats();
+    return stats.device_bytes_in_use == stats.array_bytes && stats.pinned_bytes_in_use == 0 &&
+           stats.jobs_in_flight == 0;
+  });
+}
+
+inline constexpr int64_t kUnit = 4096;  // what the pools round to by itself
+
+/// A store over an admission, with memory that counts how much of it is out.
+class StoreTest : public ::testing::Test {
+ protected:
+  void Make(const StoreLimits& limits, int64_t device_bytes = 1 << 20) {
+    admission = std::make_unique<Admission>(
+        AdmissionLimits{.device_bytes = device_bytes, .queue_seconds = 60}, &timer);
+    store = std::make_unique<ArrayStore>("me", limits, &timer, [this] {
+      if (admission->BulkWaits()) timer.Post([this] { admission->Retry(); });
+    });
+    admission->SetReclaim([this](int64_t bytes) { return store->Reclaim(bytes); });
+  }
+  void TearDown() override {
+    store->Close(Status(Code::kUnavailable, "CLOSED", "test"));
+    std::promise<void> passed;
+    timer.At(Clock::now(), [&passed] { passed.set_value(); });
+    passed.get_future().wait();
+    EXPECT_EQ(out.load(), 0);
+    EngineStats stats;
+    admission->Snapshot(&stats);
+    EXPECT_EQ(stats.device_bytes_in_use, 0U);
+  }
+  /// What a job does: room, memory, commit.
+  Result<std::string> Add(const std::string& who, int64_t units, const StoreOptions& options = {}) {
+    TILEWIRE_ASSIGN_OR_RETURN(Reservation room, store->Reserve(who, SpecOf({units * kUnit}), options));
+    if (room.existing()) return room.existing()->id();
+    Result<Ticket> ticket = Fail(Status(Code::kUnknown, "NONE", "undecided"));
+    std::promise<void> decided;
+    admission->Request({.device_bytes = room.device_bytes()}, TimePoint::max(), [&](Result<Ticket> granted) {
+      ticket = std::move(granted);
+      decided.set_value();
+    });
+    decided.get_future().wait();
+    if (!ticket) return Fail(ticket.error());
+    out += room.device_bytes();
+    Memory memory(bytes, static_cast<size_t>(room.device_bytes()),
+                  [this](std::byte*, size_t n) { out -= static_cast<int64_t>(n); });
+    Ticket part = ticket->Split(room.device_bytes());
+    return room.Commit(std::move(memory), std::move(part));
+  }
+  EngineStats stats() const {
+    EngineStats stats;
+    store->Snapshot(&stats);
+    return stats;
+  }
+
+  std::byte bytes[1] = {};
+  std::atomic<int64_t> out{0};
+  Timer timer;
+  std::unique_ptr<Admission> admission;
+  std::unique_ptr<ArrayStore> store;
+};
+
+}  // namespace tilewire::engine::testing
