@@ -104,7 +104,7 @@ TEST_P(ArrayErrors, PutsAndQuestionsThatAreNeverRight) {
     ExpectError(me.Put(open, bytes).status, StatusCode::INVALID_ARGUMENT, "BAD_VALUE",
                 "options.store.ttl_seconds");
   }
-  for (const std::string key : {std::string(129, 'k'), std::string("two words")}) {
+  for (const std::string& key : {std::string(129, 'k'), std::string("two words")}) {
     v1::Open open = PutOpen(v1::DTYPE_F32, {30, 40});
     open.mutable_options()->mutable_store()->set_idempotency_key(key);
     ExpectError(me.Put(open, bytes).status, StatusCode::INVALID_ARGUMENT, "BAD_VALUE",

@@ -98,7 +98,7 @@ class StoreTest : public ::testing::Test {
     decided.get_future().wait();
     if (!ticket) return Fail(ticket.error());
     out += room.device_bytes();
-    Memory memory(bytes, static_cast<size_t>(room.device_bytes()),
+    Memory memory(place, static_cast<size_t>(room.device_bytes()),
                   [this](std::byte*, size_t n) { out -= static_cast<int64_t>(n); });
     Ticket part = ticket->Split(room.device_bytes());
     return room.Commit(std::move(memory), std::move(part));
@@ -109,7 +109,7 @@ class StoreTest : public ::testing::Test {
     return stats;
   }
 
-  std::byte bytes[1] = {};
+  std::byte place[1] = {};
   std::atomic<int64_t> out{0};
   Timer timer;
   std::unique_ptr<Admission> admission;

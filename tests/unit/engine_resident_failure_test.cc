@@ -87,7 +87,8 @@ TEST(ResidentFailure, ADeadDeviceForgetsAll) {
   const Bytes bytes = testing::RandomBytes(200'000, 1);
   const auto id = testing::Put(*engine, bytes, kSpec);
   ASSERT_TRUE(id);
-  setup.faults->FailNth(Submitted::kCopyOut, 1, Status(Code::kInternal, "DEVICE_FAILED", "told to die"));
+  setup.faults->FailNth(Submitted::kCopyOut, 1, Status(Code::kInternal, "DEVICE_FAILED", "told to die"),
+                        true);
   EXPECT_FALSE(testing::Get(*engine, *id));
   EXPECT_TRUE(testing::BecomesIdle(*engine));
   EXPECT_EQ(engine->arrays().Stat(*id, "anonymous").error().reason(), "ARRAY");
