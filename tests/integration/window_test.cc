@@ -20,7 +20,7 @@ class Window : public OnBoth {
   Window() {
     options_.engine.device_bytes = kBudget;
     options_.engine.block_bytes = kMiB;
-    options_.rpc.receive_quota = 256 * kMiB;  // what gRPC does beyond it is tested elsewhere
+    options_.rpc.receive.quota = 256 * kMiB;  // what gRPC does beyond it is tested elsewhere
   }
   TestServer::Options options_;
 };
