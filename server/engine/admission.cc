@@ -30,7 +30,7 @@ Ticket::~Ticket() {
 Ticket Ticket::Split(int64_t device_bytes) {
   if (!admission_) return {};
   demand_.device_bytes -= device_bytes;
-  return Ticket(admission_, {.small = demand_.small, .resident = true, .device_bytes = device_bytes});
+  return Ticket(admission_, {.small = demand_.small, .device_bytes = device_bytes, .resident = true});
 }
 
 Admission::Admission(const AdmissionLimits& limits, Timer* timer)

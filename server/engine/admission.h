@@ -23,11 +23,11 @@ namespace tilewire::engine {
 /// What a job holds from admission to its end. Bytes as the pools round them.
 struct Demand {
   bool small = false;
-  bool resident = false;  ///< of an array that stays, so it takes no place in flight
   int64_t device_bytes = 0;
   int64_t pinned_bytes = 0;
   /// That it holds already, of the bulk class, by arrays that it uses: they do not go while it waits.
   int64_t held_bytes = 0;
+  bool resident = false;  ///< of an array that stays, so it takes no place in flight
 };
 
 struct AdmissionLimits {
