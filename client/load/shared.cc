@@ -46,7 +46,8 @@ std::optional<ServerFacts> Describe(const Globals& globals, client::Client* clie
   }
   ServerFacts facts{globals.server, *std::move(info), std::nullopt};
   if (!ceilings) return facts;
-  options.timeout = std::chrono::seconds(60);  // 100 ms of work are many seconds on a machine busy with others
+  options.timeout =
+      std::chrono::seconds(60);  // 100 ms of work are many seconds on a machine busy with others
   auto measured = client->MeasureCeilings(options);
   if (measured) {
     facts.ceilings = *std::move(measured);

@@ -63,7 +63,7 @@ TEST(WindowRules, TheWindowIsAsWideAsTheSlotsAllowFromEveryBlock) {
 TEST(WindowRules, PlacesOfRangesInUseNeverMeet) {
   const Cut cut({3, 5, 1, 4, 5, 2, 5});
   const Ring ring{.slots = 3, .slot_bytes = 256, .window_bytes = 4};
-  Window window(cut, ring, 2, 2);
+  Window window(cut, ring, 2, cut.operands().size());
   int64_t offset = 0;
   for (int64_t range = 0; range < cut.range_count(); ++range)
     for (const int64_t end = cut.range_bytes(range).end; offset < end; ++offset) {

@@ -19,14 +19,20 @@ Config Blank() {
   config.lanes = config.max_in_flight = config.queue_length = -1;
   config.block_bytes = config.receive_quota = config.receive_window = -1;
   config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
+  config.store_seconds = config.longest_store_seconds = -1;
   config.overlap = false;
   config.reflection = true;
   return config;
 }
 
 TEST(FlagTable, DefaultsInTextAreTheDefaults) {
-  const std::set<std::string> in_words{"advertise", "pinned-bytes", "device-bytes", "metrics-listen",
-                                       "identity-header"};
+  const std::set<std::string> in_words{"advertise",
+                                       "pinned-bytes",
+                                       "device-bytes",
+                                       "metrics-listen",
+                                       "identity-header",
+                                       "store-bytes",
+                                       "store-bytes-per-identity"};
   Config config = Blank();
   for (const Flag& flag : Flags()) {
     if (in_words.contains(flag.name)) continue;
@@ -44,6 +50,8 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.idle_seconds, defaults.idle_seconds);
   EXPECT_EQ(config.receive_quota, defaults.receive_quota);
   EXPECT_EQ(config.receive_window, defaults.receive_window);
+  EXPECT_EQ(config.store_seconds, defaults.store_seconds);
+  EXPECT_EQ(config.longest_store_seconds, defaults.longest_store_seconds);
   EXPECT_EQ(config.reflection, defaults.reflection);
   EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
   EXPECT_EQ(config.log_format, defaults.log_format);
@@ -58,7 +66,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 21u);
+  EXPECT_EQ(names.size(), 25u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {
