@@ -11,21 +11,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/load_testing.h"
+
 namespace tilewire::load {
 namespace {
 
 using std::chrono::milliseconds;
 
-LoadOptions Options(uint32_t callers) {
-  LoadOptions options;
-  options.callers = callers;
-  options.weights = {1};
-  return options;
-}
-
-Answer Right() {
-  return {.right = true, .bytes = 8};
-}
 Answer Failing(Code code, int64_t retry_ms = -1) {
   return {.status =
               Status({.code = code, .reason = "TOLD", .message = "told to", .retry_after_ms = retry_ms})};

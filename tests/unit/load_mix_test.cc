@@ -1,21 +1,10 @@
 // Which calls a load makes: operations by weight, inputs, traces; the same for the same seed.
 #include <gtest/gtest.h>
 
-#include "client/load/generator.h"
+#include "tests/unit/load_testing.h"
 
 namespace tilewire::load {
 namespace {
-
-LoadOptions Options(uint32_t callers) {
-  LoadOptions options;
-  options.callers = callers;
-  options.weights = {1};
-  return options;
-}
-
-Answer Right() {
-  return {.right = true, .bytes = 8};
-}
 
 TEST(LoadMix, TheMixFollowsTheWeightsAndTheSeed) {
   const auto sequence = [](uint64_t seed) {

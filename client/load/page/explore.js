@@ -80,6 +80,18 @@ function explore(root, {items, nearest, mark, columns}) {
   return root;
 }
 
+/**
+ * For the `mark` of explore(): `node` is shown with the attributes that place(index) gives it, or hidden
+ * where nothing is read.
+ */
+function marker(node, place) {
+  return (index) => {
+    node.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
+    if (index < 0) return;
+    Object.entries(place(index)).forEach(([key, value]) => node.setAttribute(key, value));
+  };
+}
+
 /** Index of the item whose x is nearest; items are in order of x. */
 function nearestByX(items, x) {
   let low = 0;
@@ -92,4 +104,11 @@ function nearestByX(items, x) {
       high = middle;
   }
   return Math.abs(items[low].x - x) <= Math.abs(items[high].x - x) ? low : high;
+}
+
+/**
+ * explore() for a chart that is read from left to right: the pointer finds the item that is nearest to it.
+ */
+function exploreAlong(root, items, mark) {
+  return explore(root, {items, nearest: (x) => nearestByX(items, x), mark});
 }

@@ -44,6 +44,7 @@ function drawGain(width, rows) {
   const pitch = 26;
   const top = 8;
   const bottom = top + rows.length * pitch;
+  const frame = {left, right, top, bottom};
   const high =
       Math.max(...rows.map(({on, off}) => Math.max(on.bytes_per_second, off.bytes_per_second))) * 1.03;
   const x = linear(0, high, left, right);
@@ -52,10 +53,7 @@ function drawGain(width, rows) {
   const root = canvas(
       width, bottom + 42, 'Rates with and without overlap; the arrow keys read it row by row', focus,
       axisBottom({
-        left,
-        right,
-        top,
-        bottom,
+        ...frame,
         scale: x,
         ticks: x.ticks(width / 110),
         text: ticks.text,
@@ -90,10 +88,7 @@ function drawGain(width, rows) {
   return explore(root, {
     items,
     nearest: (_, y) => (y >= top && y < bottom ? Math.floor((y - top) / pitch) : -1),
-    mark(index) {
-      focus.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index >= 0) focus.setAttribute('y', top + index * pitch);
-    },
+    mark: marker(focus, (index) => ({y: top + index * pitch})),
   });
 }
 

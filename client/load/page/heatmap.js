@@ -103,11 +103,7 @@ function drawHeatMap(width, map) {
       const row = Math.floor((y - top) / tall);
       return items.findIndex((item) => item.column === column && item.row === row);
     },
-    mark(index) {
-      ring.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index < 0) return;
-      ring.setAttribute('x', px(left + items[index].column * wide));
-      ring.setAttribute('y', top + items[index].row * tall);
-    },
+    mark: marker(
+        ring, (index) => ({x: px(left + items[index].column * wide), y: top + items[index].row * tall})),
   });
 }

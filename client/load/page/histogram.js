@@ -82,6 +82,7 @@ function drawHistogram(width, stat) {
   const marks = percentileMarks(stat, x, {left, right});
   const top = 30 + 18 * (1 + Math.max(0, ...marks.map(({row}) => row)));
   const bottom = top + 190;
+  const frame = {left, right, top, bottom};
   const bins = Math.round(Math.min(96, Math.max(28, (right - left) / 8)));
   const counts = rebin(stat, low, high, bins);
   const total = counts.reduce((a, b) => a + b, 0);
@@ -98,8 +99,7 @@ function drawHistogram(width, stat) {
                        ''));
   const root = canvas(
       width, bottom + 42, 'Histogram of latency; the arrow keys read it bar by bar', axisLeft({
-        left,
-        right,
+        ...frame,
         top: 26,
         scale: y,
         ticks: y.ticks(4),
@@ -107,10 +107,7 @@ function drawHistogram(width, stat) {
         unit: '% of calls'
       }),
       axisBottom({
-        left,
-        right,
-        top,
-        bottom,
+        ...frame,
         scale: x,
         ticks: x.ticks(width / 60),
         text: ticks.text,
@@ -128,10 +125,7 @@ function drawHistogram(width, stat) {
   return explore(root, {
     items,
     nearest: (at) => Math.min(bins - 1, Math.max(0, Math.floor((at - left) / wide))),
-    mark(index) {
-      hover.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index >= 0) hover.setAttribute('x', px(left + index * wide));
-    },
+    mark: marker(hover, (index) => ({x: px(left + index * wide)})),
   });
 }
 

@@ -126,23 +126,18 @@ function drawOverTime(width, rows, average) {
       }),
       panels[0].g, errors, timed ? panels[1].g : null, cursor);
   const items = rows.map((row) => ({x: x(row.middle), y: 60, tip: () => timeTip(row)}));
-  return explore(root, {
-    items,
-    nearest: (at) => nearestByX(items, at),
-    mark(index) {
-      cursor.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index < 0) return;
-      const row = rows[index];
-      const at = px(items[index].x);
-      const dot = (value, scale, name) =>
-          (value === null ? null :
-                            svg('circle', {class: `dot m-${name}`, cx: at, cy: px(scale(value)), r: 4}));
-      cursor.replaceChildren(
-          ...[svg('line', {x1: at, x2: at, y1: 24, y2: bottom}), dot(row.rate, panels[0].y, 'rate'),
-              ...(timed ? LATENCIES.map(([name]) => dot(row[name], panels[1].y, name)) : [])]
-              .filter(Boolean));
-    },
-  });
+  const dot = (value, scale, name, at) =>
+      (value === null ? null : svg('circle', {class: `dot m-${name}`, cx: at, cy: px(scale(value)), r: 4}));
+  const read = (index) => {
+    const row = rows[index];
+    const at = px(items[index].x);
+    cursor.replaceChildren(
+        ...[svg('line', {x1: at, x2: at, y1: 24, y2: bottom}), dot(row.rate, panels[0].y, 'rate', at),
+            ...(timed ? LATENCIES.map(([name]) => dot(row[name], panels[1].y, name, at)) : [])]
+            .filter(Boolean));
+    return {};
+  };
+  return exploreAlong(root, items, marker(cursor, read));
 }
 
 function overTimeSection(data) {

@@ -75,6 +75,7 @@ function drawPercentiles(width, all) {
   const right = width - 14;
   const top = 30;
   const bottom = top + 260;
+  const frame = {left, right, top, bottom};
   const far = Math.max(1, ...all.map((curve) => curve.points[curve.points.length - 1][0]));
   const x = linear(0, far, left, right);
   const [low, high] = logDomain(all.flatMap((curve) => curve.points.map(([, us]) => us)), 0.4, 1.08);
@@ -83,19 +84,14 @@ function drawPercentiles(width, all) {
   const cursor = svg('line', {class: 'cursor', visibility: 'hidden', y1: top, y2: bottom});
   const root = canvas(
       width, bottom + 42, 'Latency by percentile; the arrow keys read it step by step', axisLeft({
-        left,
-        right,
-        top,
+        ...frame,
         scale: y,
         ticks: y.ticks(8),
         text: ticks.text,
         unit: `Latency, ${ticks.unit}, logarithmic`
       }),
       axisBottom({
-        left,
-        right,
-        top,
-        bottom,
+        ...frame,
         scale: x,
         grid: true,
         ticks: [0, ...TAIL.map(nines)],
@@ -114,16 +110,8 @@ function drawPercentiles(width, all) {
                    ...TAIL.map(nines).filter((at) => at <= far)
                  ])].sort((a, b) => a - b);
   const items = shares.map((at) => ({x: x(at), y: (top + bottom) / 2, tip: () => percentileTip(curves, at)}));
-  return explore(root, {
-    items,
-    nearest: (at) => nearestByX(items, at),
-    mark(index) {
-      cursor.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index < 0) return;
-      cursor.setAttribute('x1', px(items[index].x));
-      cursor.setAttribute('x2', px(items[index].x));
-    },
-  });
+  return exploreAlong(
+      root, items, marker(cursor, (index) => ({x1: px(items[index].x), x2: px(items[index].x)})));
 }
 
 function percentilesSection(data) {

@@ -15,6 +15,7 @@ function drawRamp(width, steps, mode) {
   const right = width - 20;
   const top = 44;
   const bottom = top + 240;
+  const frame = {left, right, top, bottom};
   const bound = num(mode.bound_us);
   const name = percentileName(mode.percentile || 'p99');
   const [low, high] = logDomain([...steps.map((step) => step.p99_us), bound || 0], 0.6, 1.25);
@@ -28,8 +29,7 @@ function drawRamp(width, steps, mode) {
   const cross = ({x: cx, y: cy}) => `M${px(cx - 5)} ${px(cy - 5)}l10 10m0 -10l-10 10`;
   const root = canvas(
       width, bottom + 42, 'Latency by offered rate; the arrow keys read it step by step', axisLeft({
-        left,
-        right,
+        ...frame,
         top: top - 14,
         scale: y,
         ticks: y.ticks(7),
@@ -37,10 +37,7 @@ function drawRamp(width, steps, mode) {
         unit: `${name}, ${ticks.unit}, logarithmic`
       }),
       axisBottom({
-        left,
-        right,
-        top,
-        bottom,
+        ...frame,
         scale: x,
         ticks: x.ticks(width / 90),
         text: rates.text,
@@ -64,16 +61,8 @@ function drawRamp(width, steps, mode) {
                            svg('path', {class: 'line m-missed', d: cross(place(step))}))),
       ring);
   const items = steps.map((step) => ({...place(step), tip: () => rampTip(step, name)}));
-  return explore(root, {
-    items,
-    nearest: (at) => nearestByX(items, at),
-    mark(index) {
-      ring.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index < 0) return;
-      ring.setAttribute('cx', px(items[index].x));
-      ring.setAttribute('cy', px(items[index].y));
-    },
-  });
+  return exploreAlong(
+      root, items, marker(ring, (index) => ({cx: px(items[index].x), cy: px(items[index].y)})));
 }
 
 function rampSection(data) {

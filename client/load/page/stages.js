@@ -114,10 +114,7 @@ function drawStages(width, rows, share) {
   return explore(root, {
     items,
     nearest: (_, y) => (y < bottom ? Math.min(rows.length - 1, Math.max(0, Math.floor(y / pitch))) : -1),
-    mark(index) {
-      focus.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index >= 0) focus.setAttribute('y', index * pitch + (narrow ? 18 : 2));
-    },
+    mark: marker(focus, (index) => ({y: index * pitch + (narrow ? 18 : 2)})),
   });
 }
 
