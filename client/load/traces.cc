@@ -3,42 +3,62 @@
 #include <cmath>
 
 #include "client/load/results.h"
+#include "client/load/span_merge.h"
 
 namespace tilewire::load {
 namespace {
 
 using nlohmann::ordered_json;
 
-/// Of one call; more would make the file unwieldy and the picture black.
-constexpr size_t kMaxSpans = 5000;
+/// Of one call, both sides together. With three calls to a result and some 150 bytes a span its page stays
+/// under a megabyte.
+constexpr size_t kMaxSpans = 1500;
 
 bool OnLane(client::Stage stage) {
   return stage == client::Stage::kH2D || stage == client::Stage::kKernel || stage == client::Stage::kD2H;
 }
 
-ordered_json SpanJson(const char* process, const std::string& track, const char* stage, double begin_us,
-                      double end_us) {
-  return {
-      {"process", process}, {"track", track}, {"stage", stage}, {"begin_us", begin_us}, {"end_us", end_us}};
+std::vector<DrawnSpan> SpansOf(const client::Reply& reply) {
+  std::vector<DrawnSpan> spans;
+  for (const client::ClientSpan& span : reply.trace->spans)
+    spans.push_back({"client", "stream " + std::to_string(span.stream), client::Name(span.stage),
+                     span.begin_us, span.end_us});
+  const double origin = reply.trace->server_origin_us;
+  for (const client::ServerSpan& span : reply.timing.spans)
+    spans.push_back({"server", (OnLane(span.stage) ? "lane " : "stream ") + std::to_string(span.track),
+                     client::Name(span.stage), span.begin_us + origin, span.end_us + origin});
+  return spans;
 }
 
-ordered_json TraceJson(const OperationSpec& spec, const Traced& traced) {
-  const client::Trace& trace = *traced.reply.trace;
-  ordered_json json{{"operation", spec.name}, {"wall_us", traced.reply.client_wall_us}};
-  if (traced.reply.timing.overlap) json["overlap"] = *traced.reply.timing.overlap;
-  ordered_json spans = ordered_json::array();
-  for (const client::ClientSpan& span : trace.spans)
-    if (spans.size() < kMaxSpans)
-      spans.push_back(SpanJson("client", "stream " + std::to_string(span.stream), client::Name(span.stage),
-                               span.begin_us, span.end_us));
-  const size_t limit = spans.size() + kMaxSpans;
-  for (const client::ServerSpan& span : traced.reply.timing.spans)
-    if (spans.size() < limit)
-      spans.push_back(SpanJson("server",
-                               (OnLane(span.stage) ? "lane " : "stream ") + std::to_string(span.track),
-                               client::Name(span.stage), span.begin_us + trace.server_origin_us,
-                               span.end_us + trace.server_origin_us));
-  json["spans"] = std::move(spans);
+/// To the nanosecond: digits beyond it say nothing and take room.
+double Nanoseconds(double us) {
+  return std::round(us * 1000) / 1000;
+}
+
+ordered_json SpanJson(const DrawnSpan& span) {
+  ordered_json json{{"process", span.process},
+                    {"track", span.track},
+                    {"stage", span.stage},
+                    {"begin_us", Nanoseconds(span.begin_us)},
+                    {"end_us", Nanoseconds(span.end_us)}};
+  if (span.spans > 1) {
+    json["spans"] = span.spans;
+    json["busy_us"] = Nanoseconds(span.busy_us);
+  }
+  return json;
+}
+
+ordered_json TraceJson(const OperationSpec& spec, const client::Reply& reply) {
+  ordered_json json{{"operation", spec.name}, {"wall_us", reply.client_wall_us}};
+  if (reply.timing.overlap) json["overlap"] = *reply.timing.overlap;
+  json["clock_error_us"] = Nanoseconds(reply.trace->clock_error_us);
+  std::vector<DrawnSpan> spans = SpansOf(reply);
+  json["recorded"] = spans.size();
+  json["dropped"] = reply.trace->spans_dropped + reply.timing.spans_dropped;
+  MergeSpans(kMaxSpans, &spans);
+  ordered_json drawn = ordered_json::array();
+  for (const DrawnSpan& span : spans) drawn.push_back(SpanJson(span));
+  json["spans"] = std::move(drawn);
   return json;
 }
 
@@ -62,7 +82,7 @@ ordered_json TracesJson(const std::vector<OperationSpec>& operations, const Meas
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   ordered_json json = ordered_json::array();
   for (const auto& [rank, traced] : ranked)
-    if (json.size() < at_most) json.push_back(TraceJson(operations[traced->operation], *traced));
+    if (json.size() < at_most) json.push_back(TraceJson(operations[traced->operation], traced->reply));
   return json;
 }
 

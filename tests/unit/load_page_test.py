@@ -30,6 +30,26 @@ class Page(PageTest):
         self.assertEqual(self.count("#operations tbody tr"), 4)
         self.assertEqual(self.count("#errors tbody tr"), len(result["total"]["errors"]))
 
+    def test_merged_spans_are_said(self):
+        result = load_samples.run_result()
+        trace = result["traces"][0]
+        trace["spans"][0].update(spans=12, busy_us=30.5)
+        trace.update(recorded=len(trace["spans"]) + 11, dropped=7)
+        result["traces"][1].update(recorded=len(result["traces"][1]["spans"]), dropped=0)
+        self.show("merged", result)
+        said = self.texts(".trace .omitted")
+        self.assertEqual(len(said), 1, "the second one omits nothing")
+        self.assertIn(f"{trace['recorded']} spans are drawn as {len(trace['spans'])}:", said[0])
+        self.assertIn("7 more spans were not kept.", said[0])
+        root = "document.querySelector('[data-chart=trace-0] svg')"
+        self.browser.run(f"{root}.focus()")
+        for key in ("Home", *["ArrowRight"] * 40):
+            self.browser.run(f"{root}.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}))")
+            if "Merged 12 spans, busy" in self.texts("#live")[0]:
+                break
+        else:
+            self.fail("no span says that it was merged")
+
     def test_study(self):
         result = load_samples.study_result()
         self.show("study", result)

@@ -90,7 +90,8 @@ function spanTip(span, row) {
     title: span.stage,
     rows: [
       ['Begins', time(span.begin_us), 'm-' + span.stage], ['Takes', time(span.end_us - span.begin_us)],
-      ['On', `${row.process} ${row.track}`]
+      ['On', `${row.process} ${row.track}`],
+      ...(span.spans > 1 ? [['Merged', `${count(span.spans)} spans, busy ${time(span.busy_us)}`]] : [])
     ]
   };
 }
@@ -147,18 +148,17 @@ function drawTrace(width, trace, view, zoom) {
       });
       return best;
     },
-    mark(index) {
-      ring.setAttribute('visibility', index < 0 ? 'hidden' : 'visible');
-      if (index < 0) return;
-      const {span, y} = items[index];
-      const from = Math.max(left, x(span.begin_us));
-      const set = {
-        x: px(from - 1),
-        y: px(y - SPAN_TALL / 2 - 0.5),
-        width: px(Math.max(1, Math.min(right, x(span.end_us)) - from) + 2)
-      };
-      Object.entries(set).forEach(([key, value]) => ring.setAttribute(key, value));
-    },
+    mark: marker(
+        ring,
+        (index) => {
+          const {span, y} = items[index];
+          const from = Math.max(left, x(span.begin_us));
+          return {
+            x: px(from - 1),
+            y: px(y - SPAN_TALL / 2 - 0.5),
+            width: px(Math.max(1, Math.min(right, x(span.end_us)) - from) + 2)
+          };
+        }),
   });
   dragToZoom(root, brush, {x, left, right, view, zoom});
   return root;
@@ -207,6 +207,17 @@ function dragToZoom(root, brush, {x, left, right, view, zoom}) {
   });
 }
 
+/** What is not drawn span by span, in words. */
+function traceOmissions(trace) {
+  const drawn = list(trace.spans).length;
+  const merged = trace.recorded > drawn ? `${count(trace.recorded)} spans are drawn as ${
+                                              count(drawn)}: in each row, neighbours of one stage with ` +
+          'the shortest gaps between them are merged. ' :
+                                          '';
+  const text = merged + (trace.dropped > 0 ? `${count(trace.dropped)} more spans were not kept.` : '');
+  return text ? el('p', {class: 'omitted'}, text) : null;
+}
+
 function traceFigure(trace, index) {
   const all = list(trace.spans)
                   .reduce((high, span) => Math.max(high, num(span.end_us) || 0), num(trace.wall_us) || 1);
@@ -229,7 +240,7 @@ function traceFigure(trace, index) {
       el('figure', {class: 'trace'},
          el('figcaption', {}, el('strong', {}, trace.operation), ` ${time(trace.wall_us)}`,
             overlap === null ? null : `, overlap ${factor(overlap)}`, reset),
-         host);
+         host, traceOmissions(trace));
   return {
     node: figure_,
     start: () => {
