@@ -57,12 +57,14 @@ inline constexpr size_t kMaxClientSpans = 20'000;
 
 /// The client's part of a traced call, and where the server's part lies on its time line.
 ///
-/// The two clocks are aligned by cause and effect: the server opens a job after the call was started and
-/// before Opened is here; it has received chunk k after that was written and before it tells so in the
-/// result; it begins to send an output chunk before that is here. Each such pair bounds the server's origin
+/// The two clocks are aligned by cause and effect: all that the server tells of happened between the call's
+/// request and its answer; it admits a job before Opened is here; it has received chunk k after that was
+/// written; it begins to send an output chunk before that is here. Each such pair bounds the server's origin
 /// from one side; the middle of what they leave is taken, and half its width is the error, about half the
 /// shortest round trip of a message. The spans of a server that are moved to this time line are thus right to
-/// ±clock_error_us against the client's; among themselves they need no alignment.
+/// ±clock_error_us against the client's, and none lies outside of the call, unless the clocks drift apart
+/// while it lasts; among themselves they need no alignment. Where the chunks of the two sides do not belong
+/// together (they then contradict each other), the call's own bounds decide alone.
 struct Trace {
   std::vector<ClientSpan> spans;  ///< of the last attempt, as they ended; kCall and kRetry of all
   uint64_t spans_dropped = 0;     ///< that found no room

@@ -1,6 +1,7 @@
 // `tilewire-load` against servers that work, stop and die. What is asserted are counts, and which of two
 // times is longer.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/integration/program.h"
 
@@ -82,6 +83,26 @@ TEST_F(Load, CountsAgreeWithTheServersOwn) {
                results = SumOfMetric(metrics_, "tilewire_sent_bytes_total");
   EXPECT_EQ(static_cast<uint64_t>(operands + results), bytes) << "every byte of a good call, once";
   EXPECT_GT(service_seconds, 0);
+}
+
+TEST_F(Load, TracesOfStripedCallsTellEveryStreamWithinTheCall) {
+  const std::string scenario = Scenario(R"({"mode": {"type": "closed", "callers": 2}, "requests": 64,
+    "warmup_seconds": 0, "operations": [
+      {"operation": "transpose", "shape": [2048, 2048], "access": "striped", "connections": 3}]})");
+  const json result = Finish(*Start(scenario), 0);
+  ASSERT_FALSE(result["traces"].empty());
+  std::set<std::string> tracks;
+  for (const json& trace : result["traces"]) {
+    double end = 0;
+    for (const json& span : trace["spans"])
+      if (span["stage"] == "call") end = span["end_us"].get<double>();
+    for (const json& span : trace["spans"]) {
+      EXPECT_GE(span["begin_us"], 0) << span.dump();
+      EXPECT_LE(span["end_us"], end) << span.dump();
+      if (span["process"] == "server") tracks.insert(span["track"].get<std::string>());
+    }
+  }
+  EXPECT_TRUE(tracks.contains("stream 0") && tracks.contains("stream 1")) << result["traces"].dump();
 }
 
 TEST_F(Load, AStoppedServerShowsInAnOpenLoopOnly) {

@@ -76,6 +76,43 @@ TEST(Align, UnaryCallsKnowOnlyTheirOwnBeginAndEnd) {
   EXPECT_DOUBLE_EQ(trace.clock_error_us, 40);
 }
 
+/// No span of the server's lies outside of the call.
+void ExpectWithin(const Simulated& call, const Trace& trace) {
+  for (const ServerSpan& span : call.timing.spans) {
+    EXPECT_GE(trace.server_origin_us + span.begin_us, call.spans.front().begin_us - 1e-6);
+    EXPECT_LE(trace.server_origin_us + span.end_us, call.spans.back().end_us + 1e-6);
+  }
+}
+
+TEST(Align, ServersThatNumberStreamsInTheirOwnWayStayWithinTheCall) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const double origin = 100 + static_cast<double>(seed * 37 % 1000);
+    Simulated call = Simulate(origin, 3, 400, seed);
+    for (ServerSpan& span : call.timing.spans) span.track = seed % 2 == 0 ? 0 : 2 - span.track;
+    Trace trace;
+    Align(call.spans, call.timing, &trace);
+    ExpectWithin(call, trace);
+    EXPECT_LE(std::abs(trace.server_origin_us - origin), trace.clock_error_us + 1e-6) << seed;
+  }
+}
+
+TEST(Align, WhatEndsLastAtTheServerEndsBeforeTheAnswerIsHere) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Simulated call = Simulate(500, 3, 3000, seed);
+    // A joined stream's last message, long after the others; its own arrival found no room among the spans.
+    call.timing.spans.push_back(
+        {Stage::kSend, call.timing.wall_us - 30, call.timing.wall_us - 1, 2, 99, 1, 0});
+    Trace trace;
+    Align(call.spans, call.timing, &trace);
+    ExpectWithin(call, trace);
+    // Calls of more messages than are kept: the result's own span is dropped, the call's is not.
+    call.spans.back().stage = ClientStage::kCall;
+    call.spans.back().begin_us = 0;
+    Align(call.spans, call.timing, &trace);
+    ExpectWithin(call, trace);
+  }
+}
+
 TEST(Align, NothingKnownIsNoDisaster) {
   Trace trace;
   Align({}, Timing(), &trace);
