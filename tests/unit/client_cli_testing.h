@@ -2,13 +2,17 @@
 #pragma once
 
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
-#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -31,29 +35,53 @@ class Program {
   Program(const std::string& binary, const std::vector<std::string>& arguments,
           const std::optional<std::string>& server = std::nullopt, const std::string& stdout_path = "")
       : out_(stdout_path.empty() ? dir_.File("out") : stdout_path) {
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    std::vector<char*> argv{const_cast<char*>(binary.c_str())};
+    std::vector<char*> argv{const_cast<char*>(binary.c_str())}, environment;
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
-    if (server) ::setenv("TILEWIRE_SERVER", server->c_str(), 1);
-    ::dup2(::open(out_.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
-    ::dup2(::open(dir_.File("err").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
-    ::execv(binary.c_str(), argv.data());
-    ::_exit(127);
+    std::string variable = "TILEWIRE_SERVER=" + server.value_or("");
+    for (char** entry = environ; *entry != nullptr; ++entry)
+      if (!server || !std::string_view(*entry).starts_with("TILEWIRE_SERVER=")) environment.push_back(*entry);
+    if (server) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    // Not fork: what a child of this many-threaded process allocates before exec can wait for ever for a lock
+    // of the sanitizer's allocator that another thread held.
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out_.c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, dir_.File("err").c_str(), O_WRONLY | O_CREAT,
+                                     0600);
+    EXPECT_EQ(posix_spawn(&pid_, binary.c_str(), &files, nullptr, argv.data(), environment.data()), 0);
+    posix_spawn_file_actions_destroy(&files);
   }
   void Kill(int signal) const { ::kill(pid_, signal); }
   Ran Wait() {
     int status = 0;
-    ::waitpid(pid_, &status, 0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > until) {
+        ADD_FAILURE() << "the program does not end; its threads:" << Threads();
+        Kill(SIGKILL);
+        ::waitpid(pid_, &status, 0);
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
             out_ == "/dev/full" ? "" : ReadFile(out_), ReadFile(dir_.File("err"))};
   }
 
  private:
+  /// Name of every thread of the program, and the system call that it waits in.
+  std::string Threads() const {
+    std::string all;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task"))
+      all += "\n" + ReadFile(thread.path() / "comm") + ReadFile(thread.path() / "syscall");
+    return all + ReadFile(dir_.File("err"));
+  }
+
   TempDir dir_;
   std::string out_;
-  pid_t pid_;
+  pid_t pid_ = 0;
 };
 
 /// Arrays of 3 × 4 in files, a server, and the program.
