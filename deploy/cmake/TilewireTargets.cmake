@@ -68,6 +68,7 @@ elseif(TILEWIRE_SANITIZE STREQUAL "thread")
   set(_san -fsanitize=thread -fno-omit-frame-pointer)
 endif()
 if(TILEWIRE_SANITIZE)
+  list(APPEND _san -g1)   # lines for the reports; all of -g takes a quarter more of the compiler's time
   target_compile_options(tilewire_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${_san}>")
   target_link_options(tilewire_options INTERFACE ${_san})
 endif()
