@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs everything that needs a GPU from a bundle (cmake --build DIR --target bundle), on a machine without compilers or gRPC.
+# Tests everything that needs a GPU from a bundle (cmake --build DIR --target bundle), on a machine without compilers or gRPC.
 #
-#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy kernels bench idle   (default: all)
+#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy kernels   (default: all)
 #
-# Needs an NVIDIA driver; `sanitizer` needs compute-sanitizer, `numpy` python3 with numpy. Ends with one line a stage;
-# the exit code is 0 when all of them passed.
+# measure.sh beside it measures. Needs an NVIDIA driver; `sanitizer` needs compute-sanitizer, `numpy` python3 with numpy.
+# Ends with one line a stage; the exit code is 0 when all of them passed.
 set -uo pipefail
 bundle=${1:?usage: run.sh BUNDLE [STAGE...]}
 shift
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy kernels bench idle)
+[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy kernels)
 bin=$bundle/bin
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 programs=(tilewire_gpu_kernel_tests tilewire_gpu_engine_tests tilewire_gpu_service_tests)
@@ -57,23 +57,13 @@ kernels() {
     --json "${KERNELS_JSON:-kernels.json}"
 }
 
-bench() {
-  "$bin/tilewire_bench" --device cuda wire --mib 2048 --rounds 7 &&
-    "$bin/tilewire_bench" --device cuda wire --mib 8192 --rounds 7 --connections 8 &&
-    "$bin/tilewire_bench" --device cpu wire --mib 2048 --rounds 7 &&
-    "$bin/tilewire_bench" --device cuda small --calls 5000 &&
-    "$bin/tilewire_engine_bench" --device cuda --mib 4096
-}
-
-idle() { "$bin/tilewire_bench" --device cuda idle --pauses 40; }
-
 summary=() failed=0
 for stage in "${stages[@]}"; do
   echo "=== $stage"
   begin=$SECONDS
   case $stage in
     tests) gpu_tests ;;
-    sanitizer | numpy | kernels | bench | idle) "$stage" ;;
+    sanitizer | numpy | kernels) "$stage" ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
   code=$?
