@@ -8,14 +8,13 @@ holds medians. A side that cannot run here (no GPU, a module that is not install
 rest goes on. README.md says what the rows and columns mean.
 """
 import argparse
-import json
 import os
 import re
 import sys
 
 from beside import Ceilings, Peers
-from programs import (Failure, Server, call, figures, find_program, matrix_shape, numbers, run, scratch_folder, spread,
-                      table, write_npy, write_text)
+from programs import (Failure, Server, add_common_options, call, figures, find_program, matrix_shape, numbers, report_of, run,
+                      scratch_folder, spread, table, write_npy)
 
 SINK, ECHO = "raw gRPC sink", "raw gRPC echo"
 
@@ -213,30 +212,19 @@ def measure(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="bundle or build folder with Tilewire's programs")
+    add_common_options(parser)
     parser.add_argument("--peers", metavar="FILE", help="Python script whose command `rpc` measures other services")
     parser.add_argument("--ceilings", metavar="FILE", help="program, or its .cu source, that prints the machine's limits")
-    parser.add_argument("--device", default="auto", help="of tilewired (default: auto)")
     parser.add_argument("--mib", type=int, default=1024, help="MiB of one operand (default: 1024)")
     parser.add_argument("--connections", type=numbers, default=[1, 4, 8], help="default: 1,4,8")
-    parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--calls", type=int, default=2000, help="small calls a round (default: 2000)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds that any one program may take (default: 600)")
-    parser.add_argument("--json", metavar="FILE", help="write the report there (-: stdout, instead of the table)")
-    parser.add_argument("--markdown", metavar="FILE", help="write the table there (-: stdout, instead of the text)")
     options = parser.parse_args()
     if options.mib < 1 or options.rounds < 1 or options.calls < 1:
         parser.error("--mib, --rounds and --calls are at least 1")
-    try:
-        report = measure(options)
-        if options.json:
-            write_text(options.json, json.dumps(report, indent=1))
-        if options.markdown:
-            write_text(options.markdown, render(report, markdown=True))
-    except Failure as failure:
-        print(f"error: {failure}", file=sys.stderr)
+    report = report_of(options, measure, render)
+    if report is None:
         return 2
-    if "-" not in (options.json, options.markdown):
-        print(render(report, markdown=False))
     return 0 if any("tilewire" in row for row in report["rows"]) else 1
 
 

@@ -10,6 +10,7 @@ import re
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 
 
@@ -156,6 +157,31 @@ def write_text(path, text):
             file.write(text + "\n")
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
+
+
+def add_common_options(parser, rounds=5):
+    """What every script that makes a report takes; report_of() heeds --json and --markdown."""
+    parser.add_argument("--device", default="auto", help="of tilewired (default: auto)")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"default: {rounds}")
+    parser.add_argument("--json", metavar="FILE", help="write the report there (-: stdout, instead of the table)")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table there (-: stdout, instead of the text)")
+
+
+def report_of(options, measure, render):
+    """What measure(options) finds, written as JSON, Markdown or, where neither goes to stdout, as text. None where that
+    failed, which then has been said."""
+    try:
+        report = measure(options)
+        if options.json:
+            write_text(options.json, json.dumps(report, indent=1))
+        if options.markdown:
+            write_text(options.markdown, render(report, markdown=True))
+    except Failure as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return None
+    if "-" not in (options.json, options.markdown):
+        print(render(report, markdown=False))
+    return report
 
 
 def numbers(text):
