@@ -6,7 +6,10 @@
 //
 // Small calls go as one message (unary), large ones are streamed in chunks that reference the caller's memory
 // or the mapped file: array bytes are copied nowhere in this library but where a Fortran order file is turned
-// around.
+// around. Arrays that are used more than once stay at the server:
+//
+//   auto reference = client.Put(ArraySource::FromMemory(spec, b));
+//   auto reply = client.Rmse(ArraySource::FromMemory(spec, a), reference->array.source());
 #pragma once
 
 #include <chrono>
@@ -21,9 +24,10 @@
 #include <variant>
 #include <vector>
 
+#include "client/cpp/arrays.h"
+#include "client/cpp/server_info.h"
 #include "client/cpp/source.h"
 #include "client/cpp/spans.h"
-#include "kernels/array/kernel_info.h"
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
 
@@ -82,6 +86,7 @@ struct Reply {
   double client_wall_us = 0;    ///< the whole call as the caller saw it, retries included
   int attempts = 1;             ///< 2 or more when it was retried
   bool streamed = false;        ///< Execute, not a unary call
+  std::string array;            ///< id of the result where it was stored instead of sent
   std::optional<Trace> trace;   ///< with CallOptions::trace; the server's spans are in `timing`
 };
 
@@ -91,12 +96,20 @@ struct RmseReply {
   Reply reply;
 };
 
+/// Reply of a call whose result stays at the server.
+struct StoredReply {
+  OwnedArray array;
+  Reply reply;
+};
+
 /// How far a streamed call is, bytes of array data.
 struct Progress {
   uint64_t sent = 0, send_total = 0, received = 0, receive_total = 0;
 };
 
-/// How operands travel. kAuto: unary where operands and result together have at most 1 MiB, else streamed.
+/// How operands travel. kAuto: unary where what crosses the wire of operands and result has at most 1 MiB
+/// together, else streamed. Resident operands and stored results do not cross it. Where the result's size is
+/// not known beforehand it goes by what the server says.
 enum class CallForm : uint8_t { kAuto, kUnary, kStream };
 
 /// Options of one call. Everything may stay as it is.
@@ -141,43 +154,9 @@ struct ConnectOptions {
   /// deadline or a stop request, because gRPC still holds its operands. At least 1 ms; a server gives up on a
   /// stalled stream after 30 s too.
   std::chrono::milliseconds dead_peer_timeout{30'000};
-};
-
-/// What a server says about itself; see tilewire.v1.DescribeResponse for units.
-struct ServerInfo {
-  struct Device {
-    std::string id, name, compute_capability, driver_version, runtime_version;
-    uint64_t memory_bytes = 0;
-    uint32_t processors = 0;
-    /// Of one block to and from the device, as the server measured them; none where nothing is copied.
-    std::optional<double> copy_in_bytes_per_second, copy_out_bytes_per_second;
-  };
-  std::string instance, version;
-  std::vector<Device> devices;
-  std::vector<std::string> numeric_versions;
-  uint64_t block_bytes = 0, max_message_bytes = 0, max_unary_bytes = 0, inline_result_bytes = 0;
-  uint32_t lanes = 0, max_in_flight = 0, queue_length = 0, max_rank = 0;
-  double queue_seconds = 0, idle_seconds = 0;
-  uint64_t device_bytes = 0, device_bytes_in_use = 0, pinned_bytes = 0, pinned_bytes_in_use = 0;
-  uint32_t jobs_in_flight = 0, jobs_queued = 0;
-};
-
-/// Kernels of a server's device, and the launches chosen for an operation; see tilewire.v1.KernelLaunch.
-struct ServerKernels {
-  struct Launch {
-    std::string group;      ///< "rmse", "ladder/rmse"
-    std::string operation;  ///< what the launch was chosen for: "rmse f32 (4096, 4096)"
-    std::string part;       ///< "range 0 of 8", "finish"; empty for the ladder
-    KernelInfo kernel;
-  };
-  std::string device;            ///< "cuda:0"; "cpu" has no kernels of its own
-  std::vector<Launch> launches;  ///< empty on the CPU
-};
-
-/// Measured limits of a server's machine; see tilewire.v1.MeasureCeilingsResponse.
-struct ServerCeilings {
-  std::string device;
-  std::vector<std::pair<std::string, double>> bytes_per_second;  ///< by tier: {"h2d", 55e9}
+  /// Metadata of every call, such as the name that a server with --identity-header goes by: keys in lower
+  /// case, values of visible ASCII characters.
+  std::vector<std::pair<std::string, std::string>> metadata = {};
 };
 
 /// A connection to one server. Thread-safe: any number of calls at a time; each streamed call has a
@@ -210,6 +189,25 @@ class Client {
   Result<Reply> Execute(const Operation& operation, std::span<const ArraySource> operands, const Sink& sink,
                         const CallOptions& options = {});
 
+  /// Any operation, its result kept at the server, where it can be an operand at once.
+  Result<StoredReply> Store(const Operation& operation, std::span<const ArraySource> operands,
+                            const StoreOptions& store = {}, const CallOptions& options = {});
+
+  /// Sends an array, memory or a file, to stay at the server. RESOURCE_EXHAUSTED `LIMIT`: more than the
+  /// server stores for one caller or for all; `BUSY`: no room for now.
+  Result<StoredReply> Put(const ArraySource& source, const StoreOptions& store = {},
+                          const CallOptions& options = {});
+  /// Brings a resident array to `sink`; NOT_FOUND `ARRAY` where the caller has none of that id.
+  Result<Reply> Get(const std::string& id, const Sink& sink, const CallOptions& options = {});
+  /// The same; saves the question for dtype and shape.
+  Result<Reply> Get(const OwnedArray& array, const Sink& sink, const CallOptions& options = {});
+  /// What the server knows of an array. `options`: timeout, stop, request_id and max_attempts.
+  Result<ArrayInfo> Stat(const std::string& id, const CallOptions& options = {});
+  /// The caller's arrays, oldest first, all of them. `options` as for Stat.
+  Result<ArrayList> List(const CallOptions& options = {});
+  /// Forgets an array; jobs that use it finish. Not retried. `options`: timeout, stop and request_id.
+  Status Delete(const std::string& id, const CallOptions& options = {});
+
   /// What the server is; not retried. `options`: timeout, stop and request_id.
   Result<ServerInfo> Describe(const CallOptions& options = {});
   /// The kernels that `operation` launches on operands of these specs; nothing is computed. Not retried.
@@ -218,8 +216,8 @@ class Client {
                                         const CallOptions& options = {});
   /// The server's catalogue: every operation over representative dtypes and shapes, and the teaching ladder.
   Result<ServerKernels> DescribeKernels(const CallOptions& options = {});
-  /// Has the server measure what its machine can do at most, some 100 ms; `BUSY` while it does so for somebody
-  /// else. Not retried. `options` as for Describe.
+  /// Has the server measure what its machine can do at most, some 100 ms; `BUSY` while it does so for
+  /// somebody else. Not retried. `options` as for Describe.
   Result<ServerCeilings> MeasureCeilings(const CallOptions& options = {});
   /// One round trip to the health service (the server as a whole); not retried. The time it took, or
   /// UNAVAILABLE when the server does not serve. `options`: timeout and stop.

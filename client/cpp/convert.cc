@@ -101,13 +101,6 @@ Timing FromProto(const v1::Timing& t) {
   return out;
 }
 
-void SetOptions(const CallOptions& options, v1::Options* out) {
-  out->set_trace(options.trace);
-  out->set_block_bytes(options.block_bytes);
-  out->set_lanes(options.lanes);
-  out->set_sequential(options.sequential);
-}
-
 ServerInfo FromProto(const v1::DescribeResponse& in) {
   ServerInfo out;
   out.instance = in.instance();
@@ -136,6 +129,11 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
   out.queue_seconds = limits.queue_seconds();
   out.idle_seconds = limits.idle_seconds();
   out.max_rank = limits.max_rank();
+  out.store_seconds = limits.store_seconds();
+  out.longest_store_seconds = limits.longest_store_seconds();
+  out.store_bytes = limits.store_bytes();
+  out.store_bytes_per_identity = limits.store_bytes_per_identity();
+  out.max_arrays = limits.max_arrays();
   const v1::Budgets& budgets = in.budgets();
   out.device_bytes = budgets.device_bytes();
   out.device_bytes_in_use = budgets.device_bytes_in_use();
@@ -143,6 +141,8 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
   out.pinned_bytes_in_use = budgets.pinned_bytes_in_use();
   out.jobs_in_flight = budgets.jobs_in_flight();
   out.jobs_queued = budgets.jobs_queued();
+  out.arrays_stored = budgets.arrays_stored();
+  out.array_bytes = budgets.array_bytes();
   return out;
 }
 
@@ -198,12 +198,32 @@ void ToProto(const GaussianOp& op, v1::GaussianOp* out) {
   out->set_stddev(op.stddev);
 }
 
-Status CheckSpec(const v1::ArraySpec& reply, const ArraySpec& expected) {
-  const auto spec = FromProto(reply);
+Result<ArrayInfo> FromProto(const v1::ArrayInfo& info) {
+  const auto spec = FromProto(info.spec());
+  if (!spec) return Fail(BadReply(spec.error().message()));
+  return ArrayInfo{.id = info.array(),
+                   .spec = *spec,
+                   .device_bytes = info.device_bytes(),
+                   .device = info.device(),
+                   .evictable = info.evictable(),
+                   .age_seconds = info.age_seconds(),
+                   .expires_seconds = info.expires_seconds(),
+                   .idle_seconds = info.idle_seconds(),
+                   .users = info.users()};
+}
+
+Status TakeResult(const v1::ArrayResult& result, const std::optional<ArraySpec>& expected, bool stored,
+                  Reply* reply) {
+  const auto spec = FromProto(result.spec());
   if (!spec) return BadReply(spec.error().message());
-  if (*spec == expected) return {};
-  return BadReply("the result is " + std::string(Name(spec->dtype)) + spec->shape.ToString() + ", expected " +
-                  std::string(Name(expected.dtype)) + expected.shape.ToString());
+  if (expected && *spec != *expected)
+    return BadReply("the result is " + std::string(Name(spec->dtype)) + spec->shape.ToString() +
+                    ", expected " + std::string(Name(expected->dtype)) + expected->shape.ToString());
+  if (stored == result.array().empty())
+    return BadReply(stored ? "a stored result without an id" : "a result was stored that was to be sent");
+  reply->spec = *spec;
+  reply->array = result.array();
+  return {};
 }
 
 }  // namespace tilewire::client

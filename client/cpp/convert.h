@@ -4,9 +4,12 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "client/cpp/client.h"
+#include "tilewire/v1/arrays.pb.h"
 #include "tilewire/v1/device.pb.h"
 #include "tilewire/v1/kernels.pb.h"
 
@@ -22,10 +25,10 @@ Timing FromProto(const v1::Timing& timing);
 ServerInfo FromProto(const v1::DescribeResponse& info);
 ServerKernels FromProto(const v1::DescribeKernelsResponse& kernels);
 Result<ArraySpec> FromProto(const v1::ArraySpec& spec);
+/// BAD_REPLY where the spec is none.
+Result<ArrayInfo> FromProto(const v1::ArrayInfo& info);
 
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
-/// How the server is to run the job, but for streams, which are the call form's.
-void SetOptions(const CallOptions& options, v1::Options* out);
 void ToProto(const RmseOp& op, v1::RmseOp* out);
 void ToProto(const TransposeOp& op, v1::TransposeOp* out);
 void ToProto(const GaussianOp& op, v1::GaussianOp* out);
@@ -41,7 +44,9 @@ void SetOperation(const Operation& operation, Message* out) {
   }
 }
 
-/// BAD_REPLY unless `reply` states exactly `expected`.
-Status CheckSpec(const v1::ArraySpec& reply, const ArraySpec& expected);
+/// What a result tells beside its bytes: its spec and where it is. BAD_REPLY unless it is `expected` (where
+/// that is known) and has an id if it is `stored` and none if not.
+Status TakeResult(const v1::ArrayResult& result, const std::optional<ArraySpec>& expected, bool stored,
+                  Reply* reply);
 
 }  // namespace tilewire::client

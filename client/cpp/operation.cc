@@ -2,13 +2,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "client/cpp/call_spec.h"
 #include "client/cpp/client.h"
 
 namespace tilewire::client {
 namespace {
 
 Result<ArraySpec> RmseResult(const RmseOp& op, std::span<const ArraySpec> operands) {
-  if (operands.size() != 2) return BadValue("operands", std::to_string(operands.size()), "2 for rmse");
   const ArraySpec& a = operands[0];
   if (operands[1].dtype != a.dtype)
     return BadValue("b.dtype", Name(operands[1].dtype), std::string(Name(a.dtype)) + ", as a");
@@ -25,7 +25,6 @@ Result<ArraySpec> RmseResult(const RmseOp& op, std::span<const ArraySpec> operan
 }
 
 Result<ArraySpec> TransposeResult(const TransposeOp& op, std::span<const ArraySpec> operands) {
-  if (operands.size() != 1) return BadValue("operands", std::to_string(operands.size()), "1 for transpose");
   const Shape& shape = operands[0].shape;
   TILEWIRE_ASSIGN_OR_RETURN(const std::vector<int> axes, NormalizeAxes(op.axes, shape.rank(), "axes"));
   if (!axes.empty() && static_cast<int>(axes.size()) != shape.rank())
@@ -44,8 +43,6 @@ std::string Text(double value) {
 }
 
 Result<ArraySpec> GaussianResult(const GaussianOp& op, std::span<const ArraySpec> operands) {
-  if (operands.size() != 1)
-    return BadValue("operands", std::to_string(operands.size()), "1 for gaussian pdf");
   const DType dtype = operands[0].dtype;
   if (dtype != DType::kF32 && dtype != DType::kF64) return BadValue("dtype", Name(dtype), "f32 or f64");
   if (!std::isfinite(op.mean)) return BadValue("mean", Text(op.mean), "any finite number");
@@ -54,9 +51,38 @@ Result<ArraySpec> GaussianResult(const GaussianOp& op, std::span<const ArraySpec
   return operands[0];
 }
 
+/// Wrong however the operands look.
+Status CheckCount(const Operation& operation, size_t operands) {
+  struct Wanted {
+    size_t count;
+    const char* allowed;
+  };
+  const Wanted wanted = std::holds_alternative<RmseOp>(operation)       ? Wanted{2, "2 for rmse"}
+                        : std::holds_alternative<GaussianOp>(operation) ? Wanted{1, "1 for gaussian pdf"}
+                                                                        : Wanted{1, "1 for transpose"};
+  if (operands == wanted.count) return {};
+  return BadValue("operands", std::to_string(operands), wanted.allowed).value();
+}
+
 }  // namespace
 
+Result<std::optional<ArraySpec>> ResultSpecIfKnown(const Operation& operation,
+                                                   std::span<const ArraySource> operands) {
+  TILEWIRE_RETURN_IF_ERROR(CheckCount(operation, operands.size()));
+  const auto* rmse = std::get_if<RmseOp>(&operation);
+  std::optional<ArraySpec> any;
+  for (const auto& operand : operands)
+    if (operand.known_spec()) any = operand.known_spec();
+  if (!any) return rmse && rmse->axes.empty() ? std::optional(ArraySpec{DType::kF64, {}}) : std::nullopt;
+  // What is not known must be equal to the rest, which the server checks.
+  std::vector<ArraySpec> specs;
+  for (const auto& operand : operands) specs.push_back(operand.known_spec().value_or(*any));
+  TILEWIRE_ASSIGN_OR_RETURN(ArraySpec result, ResultSpec(operation, specs));
+  return std::optional(result);
+}
+
 Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands) {
+  TILEWIRE_RETURN_IF_ERROR(CheckCount(operation, operands.size()));
   if (const auto* rmse = std::get_if<RmseOp>(&operation)) return RmseResult(*rmse, operands);
   if (const auto* gaussian = std::get_if<GaussianOp>(&operation)) return GaussianResult(*gaussian, operands);
   return TransposeResult(std::get<TransposeOp>(operation), operands);

@@ -7,9 +7,9 @@
 
 namespace tilewire::client {
 
-std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool anything_sent) {
+std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool anything_moved) {
   const bool busy = failed.code() == Code::kResourceExhausted && failed.reason() == "BUSY";
-  if (anything_sent || left_ <= 0) return std::nullopt;
+  if (anything_moved || left_ <= 0) return std::nullopt;
   if (!busy && failed.code() != Code::kUnavailable) return std::nullopt;
   --left_;
 

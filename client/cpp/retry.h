@@ -10,7 +10,7 @@
 namespace tilewire::client {
 
 /// Decides over the attempts of one call. Worth another attempt: RESOURCE_EXHAUSTED `BUSY`, and UNAVAILABLE
-/// where nothing of the request was taken. The wait doubles from 50 ms to 2 s with ±20% of jitter; a pushback
+/// where no array byte went either way. The wait doubles from 50 ms to 2 s with ±20% of jitter; a pushback
 /// of the server (Status::Detail::retry_after_ms) replaces it. Not thread-safe; one object a call.
 class Retry {
  public:
@@ -21,7 +21,7 @@ class Retry {
       : left_(max_attempts - 1), deadline_(deadline) {}
 
   /// How long to wait before the next attempt, or nothing where there is none.
-  std::optional<std::chrono::milliseconds> Next(const Status& failed, bool anything_sent);
+  std::optional<std::chrono::milliseconds> Next(const Status& failed, bool anything_moved);
   /// Waits; false when `stop` was requested meanwhile.
   static bool Sleep(std::chrono::milliseconds time, const std::stop_token& stop);
 

@@ -109,40 +109,57 @@ Result<ArraySource> ArraySource::OpenNpy(const std::string& path) {
   TILEWIRE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   TILEWIRE_ASSIGN_OR_RETURN(const NpyHeader header,
                             ParseNpyHeader(file->bytes(), file->bytes().size(), path));
-  ArraySource source(header.spec, file->bytes().data() + header.data_offset);
   // With fewer than two axes that are longer than 1 both orders are the same bytes.
   const auto dims = header.spec.shape.dims();
-  source.fortran_order_ =
+  const bool fortran_order =
       header.fortran_order && std::ranges::count_if(dims, [](int64_t d) { return d > 1; }) > 1;
-  if (!source.fortran_order_) file->AdviseSequential();
-  source.file_ = std::move(file);
-  return source;
+  if (!fortran_order) file->AdviseSequential();
+  const uint8_t* const data = file->bytes().data() + header.data_offset;
+  return ArraySource(header.spec, Local{data, fortran_order, std::move(file)});
 }
 
 ArraySource ArraySource::FromMemory(const ArraySpec& spec, const void* data) {
-  return ArraySource(spec, static_cast<const uint8_t*>(data));
+  return ArraySource(spec, Local{.data = static_cast<const uint8_t*>(data)});
+}
+
+ArraySource ArraySource::Resident(std::string id, std::optional<ArraySpec> spec) {
+  return ArraySource(std::move(spec), Stored{std::move(id)});
+}
+
+uint64_t ArraySource::wire_bytes() const {
+  struct Visitor {
+    const ArraySource& source;
+    uint64_t operator()(const Local&) const { return static_cast<uint64_t>(source.spec().bytes()); }
+    uint64_t operator()(const Stored&) const { return 0; }
+  };
+  return std::visit(Visitor{*this}, place_);
+}
+
+bool ArraySource::fortran_order() const {
+  const auto* local = std::get_if<Local>(&place_);
+  return local != nullptr && local->fortran_order;
 }
 
 ArraySource ArraySource::AsStored() const {
   ArraySource stored = *this;
-  if (!fortran_order_) return stored;
-  std::vector<int64_t> dims(spec_.shape.dims().begin(), spec_.shape.dims().end());
+  if (!fortran_order()) return stored;
+  std::vector<int64_t> dims(spec().shape.dims().begin(), spec().shape.dims().end());
   std::ranges::reverse(dims);
-  stored.spec_.shape = *Shape::Make(dims);  // the same extents as a valid shape, so valid
-  stored.fortran_order_ = false;
+  stored.spec_->shape = *Shape::Make(dims);  // the same extents as a valid shape, so valid
+  std::get<Local>(stored.place_).fortran_order = false;
   return stored;
 }
 
 SourceSlice SourceReader::Slice(uint64_t offset, uint64_t bytes) {
-  if (!source_.fortran_order_) return {{source_.data_ + offset, bytes}, source_.file_};
+  if (!bytes_.fortran_order) return {{bytes_.data + offset, bytes}, bytes_.file};
   const bool inside =
       window_ && offset >= window_offset_ && offset + bytes <= window_offset_ + window_->size();
   if (!inside) {
-    const auto total = static_cast<uint64_t>(source_.spec_.bytes());
-    const auto size = static_cast<uint64_t>(SizeOf(source_.spec_.dtype));
+    const auto total = static_cast<uint64_t>(spec_.bytes());
+    const auto size = static_cast<uint64_t>(SizeOf(spec_.dtype));
     const uint64_t length = std::min(total - offset, std::max(bytes, kWindowBytes));
     auto window = std::make_shared<std::vector<uint8_t>>(length);
-    FortranToC(source_.spec_, source_.data_, static_cast<int64_t>(offset / size),
+    FortranToC(spec_, bytes_.data, static_cast<int64_t>(offset / size),
                static_cast<int64_t>((offset + length) / size), window->data());
     window_ = std::move(window);
     window_offset_ = offset;
@@ -151,10 +168,10 @@ SourceSlice SourceReader::Slice(uint64_t offset, uint64_t bytes) {
 }
 
 void SourceReader::Done(uint64_t offset, uint64_t bytes) {
-  if (source_.fortran_order_ || !source_.file_) return;
-  const auto start = static_cast<uint64_t>(source_.data_ - source_.file_->bytes().data());
+  if (bytes_.fortran_order || !bytes_.file) return;
+  const auto start = static_cast<uint64_t>(bytes_.data - bytes_.file->bytes().data());
   const auto drop = [&](uint64_t begin, uint64_t end) {
-    if (end > begin) source_.file_->Drop(start + begin, end - begin);
+    if (end > begin) bytes_.file->Drop(start + begin, end - begin);
   };
   if (offset != done_end_) {
     drop(done_begin_, done_end_);

@@ -1,10 +1,13 @@
-// Where operand bytes come from: a .npy file or memory of the caller.
+// Where operands come from: a .npy file, memory of the caller, or an array that the server keeps.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "client/cpp/file.h"
@@ -19,40 +22,59 @@ struct SourceSlice {
   std::shared_ptr<const void> owner;
 };
 
-/// An array to send. A cheap value: copies share the file. Immutable and thread-safe; each call reads through
-/// its own SourceReader.
+/// An operand. A cheap value: copies share the file. Immutable and thread-safe; each call reads local bytes
+/// through its own SourceReader.
 class ArraySource {
  public:
+  /// Bytes that this process can read, and that cross the wire.
+  struct Local {
+    const uint8_t* data = nullptr;
+    bool fortran_order = false;              ///< stored column-major
+    std::shared_ptr<const MappedFile> file;  ///< null for memory of the caller
+  };
+  /// An array that the server keeps.
+  struct Stored {
+    std::string id;
+  };
+  /// Where the array is. Who needs to know asks with std::visit, so that a further kind is forgotten nowhere.
+  using Place = std::variant<Local, Stored>;
+
   /// Opens a .npy file (see ParseNpyHeader and MappedFile::Open for the errors). Nothing but the header is
   /// read.
   static Result<ArraySource> OpenNpy(const std::string& path);
   /// C order bytes of the caller, `spec.bytes()` of them, which must stay until the call that uses them
   /// returned.
   static ArraySource FromMemory(const ArraySpec& spec, const void* data);
+  /// A resident array. What it is may be left open: then the server says so where it matters.
+  static ArraySource Resident(std::string id, std::optional<ArraySpec> spec = std::nullopt);
 
-  /// dtype and shape, as the user sees the array.
-  const ArraySpec& spec() const { return spec_; }
+  const Place& place() const { return place_; }
+  /// dtype and shape as the user sees the array; none where a resident array was named by its id alone.
+  const std::optional<ArraySpec>& known_spec() const { return spec_; }
+  /// The same, where it is known: always but for resident arrays.
+  const ArraySpec& spec() const { return *spec_; }
+  /// The bytes of it that a call sends.
+  uint64_t wire_bytes() const;
   /// Whether the bytes are stored column-major. Readers turn them around; see AsStored to avoid that.
-  bool fortran_order() const { return fortran_order_; }
+  bool fortran_order() const;
   /// The stored bytes as a C order array: for a Fortran order source that is the array with its axes
   /// reversed.
   ArraySource AsStored() const;
 
  private:
-  friend class SourceReader;
-  ArraySource(const ArraySpec& spec, const uint8_t* data) : spec_(spec), data_(data) {}
+  ArraySource(std::optional<ArraySpec> spec, Place place)
+      : spec_(std::move(spec)), place_(std::move(place)) {}
 
-  ArraySpec spec_;
-  const uint8_t* data_;
-  bool fortran_order_ = false;
-  std::shared_ptr<const MappedFile> file_;  ///< null for memory
+  std::optional<ArraySpec> spec_;
+  Place place_;
 };
 
-/// Reads a source's bytes in C order. C order sources are never copied; Fortran order ones are turned around
-/// a window of some 32 MiB at a time. Not thread-safe. Cheapest when offsets ascend.
+/// Reads the bytes of a source that is Local in C order. C order sources are never copied; Fortran order ones
+/// are turned around a window of some 32 MiB at a time. Not thread-safe. Cheapest when offsets ascend.
 class SourceReader {
  public:
-  explicit SourceReader(ArraySource source) : source_(std::move(source)) {}
+  explicit SourceReader(const ArraySource& source)
+      : spec_(source.spec()), bytes_(std::get<ArraySource::Local>(source.place())) {}
 
   /// Bytes [offset, offset + bytes) of the array in C order; both multiples of the element size, within the
   /// array.
@@ -62,7 +84,8 @@ class SourceReader {
   void Done(uint64_t offset, uint64_t bytes);
 
  private:
-  ArraySource source_;
+  ArraySpec spec_;
+  ArraySource::Local bytes_;
   std::shared_ptr<const std::vector<uint8_t>> window_;  ///< converted bytes; Fortran order only
   uint64_t window_offset_ = 0;
   uint64_t done_begin_ = 0, done_end_ = 0;  ///< bytes done and not dropped yet

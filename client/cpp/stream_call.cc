@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "client/cpp/convert.h"
+
 namespace tilewire::client {
 namespace {
 
@@ -24,20 +26,16 @@ wire::Pieces AsPieces(const std::vector<grpc::Slice>& slices) {
 
 }  // namespace
 
-void Prepare(const CallOptions& options, std::optional<std::chrono::system_clock::time_point> deadline,
-             grpc::ClientContext* context) {
-  if (deadline) context->set_deadline(*deadline);
-  if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
-}
-
 StreamCall::StreamCall(const CallSpec& spec, Stripe* stripe, std::shared_ptr<grpc::Channel> channel)
     : spec_(spec),
       stripe_(stripe),
       channel_(std::move(channel)),
-      readers_(spec.sources.begin(), spec.sources.end()),
+      readers_(spec.sources.size()),
       trace_(spec.recorder) {
+  for (size_t i = 0; i < readers_.size(); ++i)
+    if (spec.sources[i].wire_bytes() > 0) readers_[i].emplace(spec.sources[i]);
   context_.emplace();
-  Prepare(spec_.options, spec_.deadline, &*context_);
+  Prepare(spec_.connect, spec_.options, spec_.deadline, &*context_);
 }
 
 StreamCall::~StreamCall() {
@@ -51,11 +49,7 @@ StreamCall::~StreamCall() {
 
 Status StreamCall::RunFirst(uint32_t streams, OnOpened on_opened, Reply* reply) {
   on_opened_ = std::move(on_opened);
-  v1::Open* open = first_.mutable_open();
-  SetOperation(spec_.operation, open);
-  for (const auto& source : spec_.sources) ToProto(source.spec(), open->add_operands());
-  open->mutable_options()->set_streams(streams);
-  SetOptions(spec_.options, open->mutable_options());
+  first_ = OpenMessage(spec_, streams);
   Status status = Run();
   if (status.ok() && !result_seen_) status = BadReply("the stream ended well, but without a Result");
   *reply = std::move(reply_);
@@ -64,7 +58,7 @@ Status StreamCall::RunFirst(uint32_t streams, OnOpened on_opened, Reply* reply) 
 }
 
 Status StreamCall::RunJoined(const std::string& job) {
-  first_.mutable_join()->set_job(job);
+  first_ = JoinMessage(job);
   return Run();
 }
 
@@ -77,7 +71,7 @@ Status StreamCall::Run() {
 }
 
 void StreamCall::Loop() {
-  stream_ = stub_->PrepareCall(&*context_, "/tilewire.v1.Kernels/Execute", &queue_);
+  stream_ = stub_->PrepareCall(&*context_, first_.method, &queue_);
   trace_.CallBegins();
   stream_->StartCall(AsPointer(kStart));
   pending_ = 1;
@@ -102,7 +96,7 @@ void StreamCall::OnEvent(intptr_t tag, bool ok) {
         if (last_chunk_.bytes > 0) {
           trace_.Wrote(last_chunk_);
           stripe_->Sent(last_chunk_.bytes);
-          readers_[last_chunk_.operand].Done(last_chunk_.offset, last_chunk_.bytes);
+          readers_[last_chunk_.operand]->Done(last_chunk_.offset, last_chunk_.bytes);
         }
         WriteNext();
       }
@@ -131,7 +125,7 @@ void StreamCall::ReadNext() {
 
 void StreamCall::WriteFirst() {
   trace_.OpenBegins();
-  const grpc::Slice slice(first_.SerializeAsString());
+  const grpc::Slice slice(first_.message);
   writing_ = true;
   stream_->Write(grpc::ByteBuffer(&slice, 1), AsPointer(kWrite));
   ++pending_;
@@ -151,7 +145,7 @@ void StreamCall::WriteNext() {
   const grpc::Slice slices[2] = {
       grpc::Slice(
           wire::ChunkHeader(last_chunk_.operand, last_chunk_.offset, std::nullopt, last_chunk_.bytes)),
-      gate_->Wrap(readers_[last_chunk_.operand].Slice(last_chunk_.offset, last_chunk_.bytes))};
+      gate_->Wrap(readers_[last_chunk_.operand]->Slice(last_chunk_.offset, last_chunk_.bytes))};
   writing_ = true;
   trace_.WriteBegins();
   stream_->Write(grpc::ByteBuffer(slices, 2), AsPointer(kWrite));
@@ -211,13 +205,11 @@ Status StreamCall::HandleResult(const v1::Result& result) {
     return BadReply(std::to_string(result.results_size()) + " results, expected 1");
   const v1::ArrayResult& array = result.results(0);
   trace_.ResultCame(array.data().size());
-  TILEWIRE_RETURN_IF_ERROR(CheckSpec(array.spec(), spec_.result));
+  reply_ = {.numeric_version = result.numeric_version(), .timing = FromProto(result.timing())};
+  TILEWIRE_RETURN_IF_ERROR(TakeResult(array, spec_.result, spec_.store.has_value(), &reply_));
   const auto* bytes = reinterpret_cast<const uint8_t*>(array.data().data());
   if (!array.data().empty()) TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(0, {{bytes, array.data().size()}}));
   result_seen_ = true;
-  reply_ = {.spec = spec_.result,
-            .numeric_version = result.numeric_version(),
-            .timing = FromProto(result.timing())};
   return {};
 }
 

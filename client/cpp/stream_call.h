@@ -1,8 +1,8 @@
-// One stream of a call to Kernels.Execute: the first, which opens the job, or one that joins it. Internal to
+// One stream of a job: the first, which opens it, or one that joins it. Internal to
 // the library.
 //
 // A single-threaded event loop over one completion queue:
-//   StartCall -> Write(Open or Join), Read -> … Opened or Joined arrives -> Write(chunk), …, WritesDone
+//   StartCall -> Write(first message), Read -> … Opened or Joined arrives -> Write(chunk), …, WritesDone
 //                                      while every Read brings an output chunk or the Result -> end of stream
 //                                      -> Finish
 // At most one write and one read are under way. Reading never waits for writing, so a server that answers,
@@ -21,37 +21,14 @@
 #include <string>
 #include <vector>
 
-#include "client/cpp/client.h"
-#include "client/cpp/convert.h"
+#include "client/cpp/call_spec.h"
 #include "client/cpp/release_gate.h"
+#include "client/cpp/request.h"
 #include "client/cpp/schedule.h"
-#include "client/cpp/span_recorder.h"
 #include "client/cpp/stripe.h"
 #include "proto/wire/codec.h"
 
 namespace tilewire::client {
-
-/// What a call is about, whichever form it takes. References outlive the attempts.
-struct CallSpec {
-  const Operation& operation;
-  std::vector<ArraySource> sources;
-  ArraySpec result;
-  const Sink& sink;
-  const CallOptions& options;
-  std::optional<std::chrono::system_clock::time_point> deadline;
-  SpanRecorder* recorder = nullptr;  ///< of a traced call
-};
-
-/// How an attempt ended.
-struct Attempt {
-  Status status;
-  bool anything_sent = false;  ///< operand bytes were handed to gRPC
-  Reply reply;                 ///< valid when status is OK
-};
-
-/// Deadline and metadata of a call.
-void Prepare(const CallOptions& options, std::optional<std::chrono::system_clock::time_point> deadline,
-             grpc::ClientContext* context);
 
 /// Runs one stream. Not thread-safe, but for Cancel; one object a stream. When Run returns, gRPC holds none
 /// of the sources' bytes.
@@ -103,9 +80,9 @@ class StreamCall {
   std::optional<grpc::ClientContext> context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   std::shared_ptr<ReleaseGate> gate_ = std::make_shared<ReleaseGate>();
-  std::vector<SourceReader> readers_;
+  std::vector<std::optional<SourceReader>> readers_;  ///< of the operands that are sent
   StreamTrace trace_;
-  v1::ExecuteRequest first_;       ///< Open or Join
+  FirstMessage first_;
   OnOpened on_opened_;             ///< of the first stream
   std::optional<ChunkPlan> turn_;  ///< what is being sent, or was last
 

@@ -9,7 +9,7 @@ namespace tilewire::client {
 std::optional<ChunkPlan> Stripe::NextTurn() {
   const std::lock_guard lock(mutex_);
   const auto turn = schedule_->NextTurn();
-  if (turn) taken_.store(true);
+  if (turn) moved_.store(true);
   return turn;
 }
 
@@ -50,6 +50,7 @@ Status Stripe::Deliver(uint64_t offset, const wire::Pieces& pieces) {
   std::unique_lock lock(mutex_);
   if (!CoverLocked(offset, offset + bytes))
     return BadReply("output bytes at " + std::to_string(offset) + " came twice");
+  if (bytes > 0) moved_.store(true);
   if (options_.concurrent_sink) lock.unlock();
   for (const wire::Bytes piece : pieces) {
     TILEWIRE_RETURN_IF_ERROR(sink_(offset, piece));

@@ -40,8 +40,8 @@ class Stripe {
   /// Output bytes that start at `offset`. INTERNAL `BAD_REPLY` beyond the result's end or where a byte came
   /// before, or the sink's error.
   Status Deliver(uint64_t offset, const wire::Pieces& pieces);
-  /// Operand bytes that any stream handed to gRPC.
-  bool anything_sent() const { return taken_.load(); }
+  /// Whether operand bytes were handed to gRPC, or output bytes to the sink.
+  bool anything_moved() const { return moved_.load(); }
   uint64_t received() const;
   uint64_t receive_total() const { return progress_.receive_total; }
 
@@ -58,7 +58,7 @@ class Stripe {
   std::optional<Schedule> schedule_;      // its turns are guarded by mutex_
   Progress progress_;                     // totals constant, the rest guarded by mutex_
   std::map<uint64_t, uint64_t> covered_;  // output bytes that came: begin → end; guarded by mutex_
-  std::atomic<bool> taken_{false};
+  std::atomic<bool> moved_{false};
 };
 
 }  // namespace tilewire::client

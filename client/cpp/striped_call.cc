@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <system_error>
 
+#include "client/cpp/convert.h"
+
 namespace tilewire::client {
 namespace {
 
 constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payload
 /// A guess, not measured yet: a connection should carry enough to be worth opening, and keeps a core busy
 /// here and one at the server, which may be this machine too.
-constexpr int64_t kBytesAConnection = 32 << 20;
+constexpr uint64_t kBytesAConnection = 32 << 20;
 constexpr uint32_t kMaxConnections = 8;
-
-uint64_t Total(const std::vector<ArraySource>& sources) {
-  uint64_t total = 0;
-  for (const auto& source : sources) total += static_cast<uint64_t>(source.spec().bytes());
-  return total;
-}
 
 /// Where to reach the server that runs the job, when a balancer may stand between: where this client reaches
 /// it already, if that is one of its own addresses, or if none of those is of the kind that this client uses.
@@ -33,16 +29,16 @@ std::string JoinAddress(const v1::Opened& opened, const std::string& connected) 
 
 }  // namespace
 
-uint32_t WorthwhileConnections(int64_t bytes, uint32_t cores) {
+uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores) {
   const auto most = std::clamp(cores / 2, 1u, kMaxConnections);
-  return static_cast<uint32_t>(std::clamp<int64_t>(bytes / kBytesAConnection, 1, most));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kBytesAConnection, 1, most));
 }
 
 StripedCall::StripedCall(const CallSpec& spec, StreamChannels* channels, uint32_t connections)
     : spec_(spec),
       channels_(channels),
       connections_(std::max(connections, 1u)),
-      stripe_(spec.sink, spec.options, Total(spec.sources), static_cast<uint64_t>(spec.result.bytes())),
+      stripe_(spec.sink, spec.options, spec.bytes_to_send(), spec.bytes_to_receive()),
       first_(spec, &stripe_, channels->Take()) {}
 
 Attempt StripedCall::Run() {
@@ -63,7 +59,7 @@ Attempt StripedCall::Run() {
   if (attempt.status.ok() && stripe_.received() != stripe_.receive_total())
     attempt.status = BadReply("the result has " + std::to_string(stripe_.received()) + " bytes, expected " +
                               std::to_string(stripe_.receive_total()));
-  attempt.anything_sent = stripe_.anything_sent();
+  attempt.anything_moved = stripe_.anything_moved();
   return attempt;
 }
 
@@ -72,7 +68,7 @@ Status StripedCall::OnOpened(const v1::Opened& opened) {
   if (opened.max_message_bytes() > 2 * kHeaderRoom)
     payload = std::min(payload, opened.max_message_bytes() - kHeaderRoom);
   std::vector<uint64_t> sizes;
-  for (const auto& source : spec_.sources) sizes.push_back(static_cast<uint64_t>(source.spec().bytes()));
+  for (const auto& source : spec_.sources) sizes.push_back(source.wire_bytes());
   stripe_.Start(Schedule(std::move(sizes), opened.block_bytes(), opened.window_bytes(), payload));
 
   const std::string address = JoinAddress(opened, channels_->address());

@@ -14,7 +14,7 @@
 namespace tilewire::client {
 
 /// How many connections a call of `bytes` operand and result bytes is worth on a machine of `cores` cores.
-uint32_t WorthwhileConnections(int64_t bytes, uint32_t cores);
+uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores);
 
 /// Runs one attempt: the first stream on the calling thread, each further one on a thread and a connection of
 /// its own, opened once the server has admitted the job. Streams that cannot join are done without. Not

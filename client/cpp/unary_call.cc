@@ -1,30 +1,23 @@
 #include "client/cpp/unary_call.h"
 
-#include "client/cpp/span_recorder.h"
+#include "client/cpp/convert.h"
+#include "client/cpp/request.h"
 
 namespace tilewire::client {
 namespace {
 
-void FillOperand(const ArraySource& source, v1::Operand* operand) {
-  ToProto(source.spec(), operand->mutable_spec());
-  SourceReader reader(source);
-  const SourceSlice slice = reader.Slice(0, static_cast<uint64_t>(source.spec().bytes()));
-  operand->set_data(slice.bytes.data(), slice.bytes.size());
-}
-
 /// The reply of a unary call: all response messages have the same fields.
 template <typename Response>
 Status TakeUnary(const Response& response, const CallSpec& spec, Reply* reply) {
-  TILEWIRE_RETURN_IF_ERROR(CheckSpec(response.result().spec(), spec.result));
+  *reply = {.numeric_version = response.numeric_version(), .timing = FromProto(response.timing())};
+  TILEWIRE_RETURN_IF_ERROR(TakeResult(response.result(), spec.result, spec.store.has_value(), reply));
   const std::string& data = response.result().data();
-  if (data.size() != static_cast<size_t>(spec.result.bytes()))
+  const size_t expected = spec.store ? 0 : static_cast<size_t>(reply->spec.bytes());
+  if (data.size() != expected)
     return BadReply("the result has " + std::to_string(data.size()) + " bytes, expected " +
-                    std::to_string(spec.result.bytes()));
-  TILEWIRE_RETURN_IF_ERROR(spec.sink(0, {reinterpret_cast<const uint8_t*>(data.data()), data.size()}));
-  *reply = {.spec = spec.result,
-            .numeric_version = response.numeric_version(),
-            .timing = FromProto(response.timing())};
-  return {};
+                    std::to_string(expected));
+  if (data.empty()) return {};
+  return spec.sink(0, {reinterpret_cast<const uint8_t*>(data.data()), data.size()});
 }
 
 /// Sends `request`, whose operation and operands are set, by `method` of the stub.
@@ -33,7 +26,7 @@ void SendUnary(v1::Kernels::Stub* stub,
                grpc::Status (v1::Kernels::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                const Request& request, const CallSpec& spec, Attempt* attempt) {
   grpc::ClientContext context;
-  Prepare(spec.options, spec.deadline, &context);
+  Prepare(spec.connect, spec.options, spec.deadline, &context);
   const std::stop_callback on_stop(spec.options.stop, [&context] { context.TryCancel(); });
   Response response;
   SpanRecorder* const recorder = spec.recorder;
@@ -43,7 +36,7 @@ void SendUnary(v1::Kernels::Stub* stub,
   if (!attempt->status.ok()) return;
   attempt->status = TakeUnary(response, spec, &attempt->reply);
   if (!recorder) return;
-  const auto bytes = static_cast<uint64_t>(spec.result.bytes());
+  const uint64_t bytes = response.result().data().size();
   recorder->Add({.stage = ClientStage::kExchange,
                  .begin_us = sent,
                  .end_us = came,
@@ -55,25 +48,27 @@ void SendUnary(v1::Kernels::Stub* stub,
 
 Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
   using Stub = v1::Kernels::Stub;
-  // `anything_sent` stays false: computing again changes nothing, so an unanswered call may be repeated.
+  // `anything_moved` stays false: computing again changes nothing, and storing again neither, because of the
+  // key, so an unanswered call may be repeated.
   Attempt attempt;
-  if (const auto* rmse = std::get_if<RmseOp>(&spec.operation)) {
+  const Operation& operation = std::get<Operation>(spec.task);
+  if (const auto* rmse = std::get_if<RmseOp>(&operation)) {
     v1::RmseRequest request;
     ToProto(*rmse, request.mutable_op());
-    SetOptions(spec.options, request.mutable_options());
+    SetOptions(spec, request.mutable_options());
     FillOperand(spec.sources[0], request.mutable_a());
     FillOperand(spec.sources[1], request.mutable_b());
     SendUnary(stub, &Stub::Rmse, request, spec, &attempt);
-  } else if (const auto* gaussian = std::get_if<GaussianOp>(&spec.operation)) {
+  } else if (const auto* gaussian = std::get_if<GaussianOp>(&operation)) {
     v1::GaussianPdfRequest request;
     ToProto(*gaussian, request.mutable_op());
-    SetOptions(spec.options, request.mutable_options());
+    SetOptions(spec, request.mutable_options());
     FillOperand(spec.sources[0], request.mutable_input());
     SendUnary(stub, &Stub::GaussianPdf, request, spec, &attempt);
   } else {
     v1::TransposeRequest request;
-    ToProto(std::get<TransposeOp>(spec.operation), request.mutable_op());
-    SetOptions(spec.options, request.mutable_options());
+    ToProto(std::get<TransposeOp>(operation), request.mutable_op());
+    SetOptions(spec, request.mutable_options());
     FillOperand(spec.sources[0], request.mutable_input());
     SendUnary(stub, &Stub::Transpose, request, spec, &attempt);
   }

@@ -30,6 +30,7 @@ struct Computed {
 
 inline Result<Computed> ComputeRmse(const v1::RmseOp& op, const ArraySpec& spec, const std::string& a,
                                     const std::string& b) {
+  if (a.size() != b.size()) return BadValue("b.shape", "another", spec.shape.ToString() + ", as a");
   const std::vector<int32_t> axes(op.axes().begin(), op.axes().end());
   TILEWIRE_ASSIGN_OR_RETURN(const rmse::Plan plan,
                             rmse::Plan::Make(spec, axes, static_cast<rmse::Output>(op.output())));
@@ -77,10 +78,14 @@ inline void FillTiming(v1::Timing* timing, uint64_t in, uint64_t out) {
   timing->set_bottleneck_share(0.97);
 }
 
-/// Collects one operand and knows the rule of runs.
+/// Collects one operand and knows the rule of runs. A resident one is there already.
 class Operand {
  public:
   Operand(uint64_t bytes, uint64_t block) : data_(bytes, '\0'), block_(block) {}
+  explicit Operand(std::string resident)
+      : data_(std::move(resident)), block_(1), run_end_(data_.size()), count_(data_.size()) {
+    taken_[0] = count_;
+  }
 
   /// The complaint, or nothing.
   std::string Take(uint64_t offset, const std::string& data) {

@@ -24,6 +24,8 @@ struct FakeBehaviour {
   std::optional<int> fail_after_chunks;  ///< streams: DATA_LOSS with details after that many chunks
   bool no_kernels = false;               ///< DescribeKernels answers as a CPU device does
   bool serving = true;                   ///< what the health service says
+  int lost = 0;                          ///< that many calls that store lose their answer: UNAVAILABLE
+  uint32_t list_page = 1000;             ///< arrays of a page of List, at most
 
   enum class Lie {
     kNone,
@@ -37,7 +39,10 @@ struct FakeBehaviour {
     kWrongChecksum,
     kTwoResults,
     kShortData,
-    kWrongBits
+    kWrongBits,
+    kNoId,      ///< a stored result without one
+    kStored,    ///< a result that was to be sent has an id
+    kSamePage,  ///< List's next page is the one that was asked for
   };
   Lie lie = Lie::kNone;
 };
@@ -48,10 +53,14 @@ struct FakeLog {
     uint32_t operand;
     uint64_t offset, bytes;
   };
-  int calls = 0, streams = 0, cancelled = 0;
-  std::vector<Chunk> chunks;          ///< of all streams, as they came
-  std::vector<std::string> mistakes;  ///< violations of the contract by the client
-  std::string request_id;             ///< of the last call
+  int calls = 0, streams = 0, cancelled = 0;  ///< streams: but for joined ones
+  int stats = 0, lists = 0;                   ///< part of the calls
+  int arrays = 0;                             ///< that are kept now
+  std::vector<std::string> keys;              ///< idempotency keys of calls that store
+  std::vector<Chunk> chunks;                  ///< of all streams, as they came
+  std::vector<std::string> mistakes;          ///< violations of the contract by the client
+  std::string request_id;                     ///< of the last call
+  std::string who;                            ///< metadata of that name, of the last call
   // Of the last operation's options.
   bool trace = false, sequential = false;
   uint64_t block_bytes = 0;

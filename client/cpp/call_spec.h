@@ -1,0 +1,66 @@
+// What a call is about, and how an attempt at it ended. Internal to the library.
+#pragma once
+
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "client/cpp/span_recorder.h"
+
+namespace tilewire::client {
+
+using Deadline = std::optional<std::chrono::system_clock::time_point>;
+
+/// Stores its operand.
+struct PutTask {};
+/// Brings a resident array.
+struct GetTask {
+  std::string id;
+};
+using Task = std::variant<Operation, PutTask, GetTask>;
+
+/// A call, whichever form it takes. References outlive the attempts.
+struct CallSpec {
+  Task task;
+  std::vector<ArraySource> sources;
+  /// Of the result: known to streams that bring it, else maybe not.
+  std::optional<ArraySpec> result;
+  std::optional<StoreOptions> store;  ///< the result stays at the server
+  const Sink& sink;
+  const CallOptions& options;
+  const ConnectOptions& connect;
+  Deadline deadline;
+  SpanRecorder* recorder = nullptr;  ///< of a traced call
+
+  /// Bytes that cross the wire: of the operands, and of the result (none where that is not known).
+  uint64_t bytes_to_send() const {
+    uint64_t bytes = 0;
+    for (const auto& source : sources) bytes += source.wire_bytes();
+    return bytes;
+  }
+  uint64_t bytes_to_receive() const { return result && !store ? static_cast<uint64_t>(result->bytes()) : 0; }
+};
+
+/// How an attempt ended.
+struct Attempt {
+  Status status;
+  bool anything_moved = false;  ///< operand bytes were handed to gRPC, or result bytes to the sink
+  Reply reply;                  ///< valid when status is OK
+};
+
+/// Deadline and metadata of a call.
+void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
+             grpc::ClientContext* context);
+
+/// As ResultSpec, where enough of the operands is known to tell; nothing where it is not.
+Result<std::optional<ArraySpec>> ResultSpecIfKnown(const Operation& operation,
+                                                   std::span<const ArraySource> operands);
+
+}  // namespace tilewire::client

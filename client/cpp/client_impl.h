@@ -1,0 +1,90 @@
+// What stands behind Client. Internal to the library.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "client/cpp/call_spec.h"
+#include "client/cpp/channels.h"
+#include "client/cpp/convert.h"
+#include "client/cpp/retry.h"
+#include "tilewire/v1/arrays.grpc.pb.h"
+#include "tilewire/v1/device.grpc.pb.h"
+#include "tilewire/v1/kernels.grpc.pb.h"
+
+namespace tilewire::client {
+
+/// The connection for small calls. Thread-safe; shared by a client and the arrays that it owns.
+struct Link {
+  Link(const std::string& address, const ConnectOptions& options)
+      : connect(options),
+        channel(MakeChannel(address, options)),
+        kernels(v1::Kernels::NewStub(channel)),
+        device(v1::Device::NewStub(channel)),
+        arrays(v1::Arrays::NewStub(channel)) {}
+
+  const ConnectOptions connect;
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::unique_ptr<v1::Kernels::Stub> kernels;
+  const std::unique_ptr<v1::Device::Stub> device;
+  const std::unique_ptr<v1::Arrays::Stub> arrays;
+};
+
+Deadline DeadlineOf(const CallOptions& options);
+
+/// One attempt at a call without array bytes: `method` of `stub`.
+template <typename Stub, typename Request, typename Response>
+Status CallOnce(const Link& link, Stub* stub,
+                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request, const CallOptions& options, Deadline deadline, Response* response) {
+  grpc::ClientContext context;
+  Prepare(link.connect, options, deadline, &context);
+  const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
+  return FromGrpc((stub->*method)(&context, request, response), context);
+}
+
+class Client::Impl {
+ public:
+  Impl(const std::string& address, const ConnectOptions& options)
+      : link_(std::make_shared<Link>(address, options)), stream_channels_(address, options) {}
+
+  /// Where `store` is set the result stays at the server and `sink` is not called.
+  Result<Reply> Execute(Operation operation, std::span<const ArraySource> operands,
+                        std::optional<StoreOptions> store, const Sink& sink, const CallOptions& options);
+  Result<Reply> Put(const ArraySource& source, const StoreOptions& store, const CallOptions& options);
+  /// Asks for the spec where it is not known.
+  Result<Reply> Get(const std::string& id, std::optional<ArraySpec> spec, const Sink& sink,
+                    const CallOptions& options);
+  Result<ArrayInfo> Stat(const std::string& id, const CallOptions& options, Deadline deadline);
+  Result<ArrayList> List(const CallOptions& options);
+  /// The handle of an array that a call stored.
+  OwnedArray Own(const Reply& reply) const;
+
+  Result<ServerKernels> DescribeKernels(const v1::DescribeKernelsRequest& request,
+                                        const CallOptions& options);
+  Result<std::chrono::nanoseconds> Ping(const CallOptions& options);
+
+  const Link& link() const { return *link_; }
+
+ private:
+  Result<Reply> Attempts(CallSpec spec, bool streamed);
+  Attempt Stream(const CallSpec& spec);
+  /// Asks for what is not known of resident operands, and so learns the result's spec.
+  Status Resolve(CallSpec* spec);
+  /// CallOnce by the stub of Arrays, tried again where that may help.
+  template <typename Request, typename Response>
+  Status Ask(grpc::Status (v1::Arrays::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+             const Request& request, const CallOptions& options, Deadline deadline, Response* response);
+
+  const std::shared_ptr<const Link> link_;
+  StreamChannels stream_channels_;
+};
+
+/// Arrays.Delete.
+Status DeleteArray(const Link& link, const std::string& id, const CallOptions& options);
+
+}  // namespace tilewire::client

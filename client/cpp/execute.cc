@@ -1,0 +1,166 @@
+// Calls that carry arrays, attempt by attempt.
+#include <random>
+#include <thread>
+
+#include "client/cpp/client_impl.h"
+#include "client/cpp/striped_call.h"
+#include "client/cpp/unary_call.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr uint64_t kUnaryBytes = 1 << 20;
+
+/// Makes Fortran order free for a transpose: its bytes are the C order array with reversed axes, so only the
+/// permutation changes.
+void TransposeAsStored(TransposeOp* op, ArraySource* source) {
+  const int rank = source->spec().shape.rank();
+  std::vector<int32_t> axes;
+  for (int i = 0; i < rank; ++i) {
+    int32_t axis = op->axes.empty() ? rank - 1 - i : op->axes[static_cast<size_t>(i)];
+    if (axis < 0) axis += rank;
+    axes.push_back(rank - 1 - axis);
+  }
+  op->axes = std::move(axes);
+  *source = source->AsStored();
+}
+
+/// Options with a key, so that a repeated attempt finds what an earlier one stored.
+StoreOptions WithKey(StoreOptions store) {
+  if (!store.idempotency_key.empty()) return store;
+  std::random_device random;
+  for (int i = 0; i < 32; ++i) store.idempotency_key += "0123456789abcdef"[random() % 16];
+  return store;
+}
+
+/// Where nothing may come.
+const Sink& NoSink() {
+  static const Sink sink = [](uint64_t, std::span<const uint8_t>) {
+    return BadReply("bytes of a stored result");
+  };
+  return sink;
+}
+
+}  // namespace
+
+void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
+             grpc::ClientContext* context) {
+  if (deadline) context->set_deadline(*deadline);
+  for (const auto& [key, value] : connect.metadata) context->AddMetadata(key, value);
+  if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
+}
+
+Deadline DeadlineOf(const CallOptions& options) {
+  if (!options.timeout) return std::nullopt;
+  return std::chrono::system_clock::now() + *options.timeout;
+}
+
+Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySource> operands,
+                                    std::optional<StoreOptions> store, const Sink& sink,
+                                    const CallOptions& options) {
+  TILEWIRE_ASSIGN_OR_RETURN(const auto result, ResultSpecIfKnown(operation, operands));
+  std::vector<ArraySource> sources(operands.begin(), operands.end());
+  if (auto* transpose = std::get_if<TransposeOp>(&operation); transpose && sources[0].fortran_order())
+    TransposeAsStored(transpose, &sources[0]);
+  if (store) store = WithKey(std::move(*store));
+  CallSpec spec{.task = std::move(operation),
+                .sources = std::move(sources),
+                .result = result,
+                .store = std::move(store),
+                .sink = sink,
+                .options = options,
+                .connect = link_->connect,
+                .deadline = DeadlineOf(options)};
+  const bool small = spec.bytes_to_send() + spec.bytes_to_receive() <= kUnaryBytes;
+  return Attempts(std::move(spec),
+                  options.form == CallForm::kAuto ? !small : options.form == CallForm::kStream);
+}
+
+Result<Reply> Client::Impl::Put(const ArraySource& source, const StoreOptions& store,
+                                const CallOptions& options) {
+  if (const auto* stored = std::get_if<ArraySource::Stored>(&source.place()))
+    return BadValue("source", "array " + stored->id, "what the server does not have: memory or a file");
+  return Attempts({.task = PutTask{},
+                   .sources = {source},
+                   .result = source.spec(),
+                   .store = WithKey(store),
+                   .sink = NoSink(),
+                   .options = options,
+                   .connect = link_->connect,
+                   .deadline = DeadlineOf(options)},
+                  true);
+}
+
+Result<Reply> Client::Impl::Get(const std::string& id, std::optional<ArraySpec> spec, const Sink& sink,
+                                const CallOptions& options) {
+  const Deadline deadline = DeadlineOf(options);
+  if (!spec) {
+    TILEWIRE_ASSIGN_OR_RETURN(const ArrayInfo info, Stat(id, options, deadline));
+    spec = info.spec;
+  }
+  return Attempts({.task = GetTask{id},
+                   .sources = {},
+                   .result = spec,
+                   .store = std::nullopt,
+                   .sink = sink,
+                   .options = options,
+                   .connect = link_->connect,
+                   .deadline = deadline},
+                  true);
+}
+
+Status Client::Impl::Resolve(CallSpec* spec) {
+  for (auto& source : spec->sources) {
+    const auto* stored = std::get_if<ArraySource::Stored>(&source.place());
+    if (stored == nullptr || source.known_spec()) continue;
+    TILEWIRE_ASSIGN_OR_RETURN(const ArrayInfo info, Stat(stored->id, spec->options, spec->deadline));
+    source = ArraySource::Resident(stored->id, info.spec);
+  }
+  TILEWIRE_ASSIGN_OR_RETURN(spec->result, ResultSpecIfKnown(std::get<Operation>(spec->task), spec->sources));
+  return {};
+}
+
+Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
+  const auto start = Retry::Clock::now();
+  std::optional<SpanRecorder> recorder;
+  if (spec.options.trace) spec.recorder = &recorder.emplace(start);
+  std::optional<Retry::Clock::time_point> deadline;
+  if (spec.options.timeout) deadline = start + *spec.options.timeout;
+  Retry retry(spec.options.max_attempts, deadline);
+  for (int attempts = 1;; ++attempts) {
+    if (spec.options.stop.stop_requested())
+      return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));
+    const double begin_us = recorder ? recorder->Now() : 0;
+    if (streamed && !spec.result && !spec.store) TILEWIRE_RETURN_IF_ERROR(Resolve(&spec));
+    Attempt attempt = streamed ? Stream(spec) : UnaryCall(link_->kernels.get(), spec);
+    if (attempt.status.ok()) {
+      attempt.reply.attempts = attempts;
+      attempt.reply.client_wall_us =
+          std::chrono::duration<double, std::micro>(Retry::Clock::now() - start).count();
+      if (recorder) attempt.reply.trace = recorder->Finish(attempt.reply.timing);
+      return std::move(attempt.reply);
+    }
+    if (!streamed && attempt.status.reason() == "USE_EXECUTE" && spec.options.form == CallForm::kAuto) {
+      streamed = true;
+      if (recorder) recorder->Retry(begin_us);
+      continue;
+    }
+    const auto wait = retry.Next(attempt.status, attempt.anything_moved);
+    if (!wait) return Fail(std::move(attempt.status));
+    Retry::Sleep(*wait, spec.options.stop);
+    if (recorder) recorder->Retry(begin_us);
+  }
+}
+
+Attempt Client::Impl::Stream(const CallSpec& spec) {
+  uint32_t connections = spec.options.connections;
+  if (connections == 0)
+    connections = WorthwhileConnections(spec.bytes_to_send() + spec.bytes_to_receive(),
+                                        std::thread::hardware_concurrency());
+  // Each stream would turn a Fortran order array around for itself.
+  for (const auto& source : spec.sources)
+    if (source.fortran_order()) connections = 1;
+  return StripedCall(spec, &stream_channels_, connections).Run();
+}
+
+}  // namespace tilewire::client

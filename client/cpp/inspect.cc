@@ -1,0 +1,92 @@
+// What a server tells about itself.
+#include <google/protobuf/unknown_field_set.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include "client/cpp/client_impl.h"
+
+namespace tilewire::client {
+
+Result<ServerInfo> Client::Describe(const CallOptions& options) {
+  const Link& link = impl_->link();
+  v1::DescribeResponse response;
+  TILEWIRE_RETURN_IF_ERROR(CallOnce(link, link.device.get(), &v1::Device::Stub::Describe,
+                                    v1::DescribeRequest(), options, DeadlineOf(options), &response));
+  return FromProto(response);
+}
+
+Result<ServerKernels> Client::Impl::DescribeKernels(const v1::DescribeKernelsRequest& request,
+                                                    const CallOptions& options) {
+  v1::DescribeKernelsResponse response;
+  TILEWIRE_RETURN_IF_ERROR(CallOnce(*link_, link_->device.get(), &v1::Device::Stub::DescribeKernels, request,
+                                    options, DeadlineOf(options), &response));
+  return FromProto(response);
+}
+
+Result<ServerKernels> Client::DescribeKernels(const Operation& operation, std::span<const ArraySpec> operands,
+                                              const CallOptions& options) {
+  v1::DescribeKernelsRequest request;
+  SetOperation(operation, &request);
+  for (const ArraySpec& operand : operands) ToProto(operand, request.add_operands());
+  return impl_->DescribeKernels(request, options);
+}
+
+Result<ServerKernels> Client::DescribeKernels(const CallOptions& options) {
+  return impl_->DescribeKernels({}, options);
+}
+
+Result<ServerCeilings> Client::MeasureCeilings(const CallOptions& options) {
+  const Link& link = impl_->link();
+  v1::MeasureCeilingsResponse response;
+  TILEWIRE_RETURN_IF_ERROR(CallOnce(link, link.device.get(), &v1::Device::Stub::MeasureCeilings,
+                                    v1::MeasureCeilingsRequest(), options, DeadlineOf(options), &response));
+  ServerCeilings ceilings{response.device(), {}};
+  for (const v1::Ceiling& ceiling : response.ceilings())
+    ceilings.bytes_per_second.emplace_back(ceiling.name(), ceiling.bytes_per_second());
+  return ceilings;
+}
+
+Result<std::chrono::nanoseconds> Client::Impl::Ping(const CallOptions& options) {
+  // grpc.health.v1 needs no generated code here: the request for the whole server is the empty message, and
+  // the reply has one field, the status as a number.
+  constexpr uint64_t kServing = 1;
+  const auto start = Retry::Clock::now();
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  Prepare(link_->connect, options, DeadlineOf(options), &context);
+  const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });
+  grpc::GenericStub stub(link_->channel);
+  const grpc::Slice empty;
+  const grpc::ByteBuffer request(&empty, 1);
+  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  call->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag;
+  bool ok;
+  queue.Next(&tag, &ok);
+  const auto elapsed = Retry::Clock::now() - start;
+  queue.Shutdown();
+  while (queue.Next(&tag, &ok)) {
+  }
+  if (!status.ok()) return Fail(FromGrpc(status, context));
+  grpc::Slice reply;
+  google::protobuf::UnknownFieldSet fields;
+  if (!response.DumpToSingleSlice(&reply).ok() ||
+      !fields.ParseFromArray(reply.begin(), static_cast<int>(reply.size())))
+    return Fail(BadReply("an unreadable health reply"));
+  uint64_t health = 0;
+  for (int i = 0; i < fields.field_count(); ++i)
+    if (fields.field(i).number() == 1 &&
+        fields.field(i).type() == google::protobuf::UnknownField::TYPE_VARINT)
+      health = fields.field(i).varint();
+  if (health != kServing)
+    return Fail(Status(Code::kUnavailable, "NOT_SERVING", "the server says that it does not serve"));
+  return elapsed;
+}
+
+Result<std::chrono::nanoseconds> Client::Ping(const CallOptions& options) {
+  return impl_->Ping(options);
+}
+
+}  // namespace tilewire::client
