@@ -32,21 +32,35 @@ struct Globals {
 /// one that ran out of time names --timeout.
 int PrintCallError(const Globals& globals, const Status& status, int exit_code);
 
+// Operands are .npy files or "array:ID". With `store` the result stays at the server, else it goes to the
+// file `out`.
 struct RmseArguments {
-  std::string a, b;  ///< .npy files
+  std::string a, b;
   std::vector<int32_t> axes;
   client::RmseOutput output = client::RmseOutput::kRmse;
-  std::string out;  ///< .npy file for the result, or empty: print it
+  std::string out;  ///< may be empty: print the values
+  std::optional<client::StoreOptions> store;
 };
 
 struct TransposeArguments {
-  std::string in, out;  ///< .npy files
+  std::string in, out;
   std::vector<int32_t> axes;
+  std::optional<client::StoreOptions> store;
 };
 
 struct GaussianArguments {
-  std::string in, out;  ///< .npy files
+  std::string in, out;
   client::GaussianOp op;
+  std::optional<client::StoreOptions> store;
+};
+
+struct PutArguments {
+  std::string in;  ///< .npy file
+  client::StoreOptions store;
+};
+
+struct GetArguments {
+  std::string id, out;  ///< "ID" or "array:ID"; .npy file
 };
 
 /// What `info --kernels` asks for.
@@ -60,6 +74,13 @@ struct KernelsArguments {
 int RunRmse(const Globals& globals, const RmseArguments& arguments);
 int RunTranspose(const Globals& globals, const TransposeArguments& arguments);
 int RunGaussianPdf(const Globals& globals, const GaussianArguments& arguments);
+/// Prints the id, and with it the array stays.
+int RunPut(const Globals& globals, const PutArguments& arguments);
+int RunGet(const Globals& globals, const GetArguments& arguments);
+/// All arrays of the caller, oldest first.
+int RunList(const Globals& globals);
+/// Each is tried, whatever became of those before.
+int RunRemove(const Globals& globals, const std::vector<std::string>& arrays);
 int RunInfo(const Globals& globals);
 int RunKernels(const Globals& globals, const KernelsArguments& arguments);
 int RunPing(const Globals& globals, int count);

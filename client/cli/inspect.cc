@@ -36,11 +36,17 @@ ordered_json JsonInfo(const Globals& globals, const ServerInfo& info) {
                     {"queue_length", info.queue_length},
                     {"queue_seconds", info.queue_seconds},
                     {"idle_seconds", info.idle_seconds},
-                    {"max_rank", info.max_rank}};
+                    {"max_rank", info.max_rank},
+                    {"store_seconds", info.store_seconds},
+                    {"longest_store_seconds", info.longest_store_seconds},
+                    {"store_bytes", info.store_bytes},
+                    {"store_bytes_per_identity", info.store_bytes_per_identity},
+                    {"max_arrays", info.max_arrays}};
   json["budgets"] = {
       {"device_bytes", info.device_bytes},     {"device_bytes_in_use", info.device_bytes_in_use},
       {"pinned_bytes", info.pinned_bytes},     {"pinned_bytes_in_use", info.pinned_bytes_in_use},
-      {"jobs_in_flight", info.jobs_in_flight}, {"jobs_queued", info.jobs_queued}};
+      {"jobs_in_flight", info.jobs_in_flight}, {"jobs_queued", info.jobs_queued},
+      {"arrays_stored", info.arrays_stored},   {"array_bytes", info.array_bytes}};
   return json;
 }
 
@@ -74,6 +80,12 @@ std::string TextInfo(const Globals& globals, const ServerInfo& info) {
   row("jobs", std::to_string(info.jobs_in_flight) + " in flight of at most " +
                   std::to_string(info.max_in_flight) + ", " + std::to_string(info.jobs_queued) +
                   " queued of at most " + std::to_string(info.queue_length));
+  row("resident arrays", std::to_string(info.arrays_stored) + " of at most " +
+                             std::to_string(info.max_arrays) + ", " + FormatBytes(info.array_bytes) + " of " +
+                             FormatBytes(info.store_bytes) + ", " +
+                             FormatBytes(info.store_bytes_per_identity) + " a caller");
+  row("kept", FormatDouble(info.store_seconds) + " s unless asked otherwise, at most " +
+                  FormatDouble(info.longest_store_seconds) + " s");
   row("block", FormatBytes(info.block_bytes));
   row("largest message",
       FormatBytes(info.max_message_bytes) + ", unary " + FormatBytes(info.max_unary_bytes));

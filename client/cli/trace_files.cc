@@ -2,7 +2,6 @@
 
 #include "client/cli/timeline.h"
 #include "client/cli/trace.h"
-#include "client/cli/tracks.h"
 
 namespace tilewire::cli {
 namespace {
@@ -34,12 +33,7 @@ Result<TraceFiles> TraceFiles::Open(const Globals& globals, const std::string& o
   return files;
 }
 
-Status TraceFiles::Write(const client::Operation& operation, std::span<const client::ArraySource> operands,
-                         const client::Reply& reply) {
-  if (!trace_ && !timeline_) return {};
-  std::vector<ArraySpec> specs;
-  for (const auto& operand : operands) specs.push_back(operand.spec());
-  const std::string title = DescribeCall(operation, specs, reply.spec);
+Status TraceFiles::Write(const std::string& title, const client::Reply& reply) {
   if (trace_) TILEWIRE_RETURN_IF_ERROR(WriteAll(&*trace_, TraceJson(title, reply)));
   if (timeline_) TILEWIRE_RETURN_IF_ERROR(WriteAll(&*timeline_, TimelineSvg(title, reply)));
   return {};

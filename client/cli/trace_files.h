@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 
 #include "client/cli/commands.h"
@@ -18,9 +17,8 @@ class TraceFiles {
   /// same.
   static Result<TraceFiles> Open(const Globals& globals, const std::string& out = "");
 
-  /// Writes what was asked for: nothing without --trace and --timeline.
-  Status Write(const client::Operation& operation, std::span<const client::ArraySource> operands,
-               const client::Reply& reply);
+  /// Writes what was asked for: nothing without --trace and --timeline. `title` says what the call was.
+  Status Write(const std::string& title, const client::Reply& reply);
 
  private:
   std::optional<client::OutputFile> trace_, timeline_;

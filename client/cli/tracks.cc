@@ -100,15 +100,22 @@ std::string ProcessName(const client::Reply& reply, bool server) {
   return server ? "server " + reply.timing.device : "client";
 }
 
-std::string DescribeCall(const client::Operation& operation, const std::vector<ArraySpec>& operands,
+std::string Describe(const ArraySpec& spec) {
+  return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
+}
+
+std::string DescribeCall(const client::Operation& operation, std::span<const client::ArraySource> operands,
                          const ArraySpec& result) {
   static constexpr const char* kNames[] = {"rmse", "transpose", "gaussian-pdf"};
-  const auto text = [](const ArraySpec& spec) {
-    return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
+  struct Text {
+    const client::ArraySource& source;
+    std::string operator()(const client::ArraySource::Local&) const { return Describe(source.spec()); }
+    std::string operator()(const client::ArraySource::Stored& stored) const { return "array:" + stored.id; }
   };
   std::string words = kNames[operation.index()];
-  for (size_t i = 0; i < operands.size(); ++i) words += (i == 0 ? " " : ", ") + text(operands[i]);
-  return words + " -> " + text(result);
+  for (size_t i = 0; i < operands.size(); ++i)
+    words += (i == 0 ? " " : ", ") + std::visit(Text{operands[i]}, operands[i].place());
+  return words + " -> " + Describe(result);
 }
 
 }  // namespace tilewire::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,10 @@ std::vector<Track> TracksOf(const client::Reply& reply);
 /// "server cpu", "client".
 std::string ProcessName(const client::Reply& reply, bool server);
 
-/// The operation in words: "rmse f32 (4096, 4096), f32 (4096, 4096) -> f64 ()".
-std::string DescribeCall(const client::Operation& operation, const std::vector<ArraySpec>& operands,
+/// "f32 (4096, 4096)".
+std::string Describe(const ArraySpec& spec);
+/// The operation in words: "rmse f32 (4096, 4096), array:ID -> f64 ()".
+std::string DescribeCall(const client::Operation& operation, std::span<const client::ArraySource> operands,
                          const ArraySpec& result);
 
 }  // namespace tilewire::cli

@@ -67,8 +67,10 @@ Result<Reply> Client::Get(const std::string& id, const Sink& sink, const CallOpt
   return impl_->Get(id, std::nullopt, sink, options);
 }
 
-Result<Reply> Client::Get(const OwnedArray& array, const Sink& sink, const CallOptions& options) {
-  return impl_->Get(array.id(), array.spec(), sink, options);
+Result<Reply> Client::Get(const ArraySource& array, const Sink& sink, const CallOptions& options) {
+  const auto* stored = std::get_if<ArraySource::Stored>(&array.place());
+  if (stored == nullptr) return BadValue("array", "here already", "one that the server keeps");
+  return impl_->Get(stored->id, array.known_spec(), sink, options);
 }
 
 Result<ArrayInfo> Client::Stat(const std::string& id, const CallOptions& options) {

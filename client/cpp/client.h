@@ -199,8 +199,9 @@ class Client {
                           const CallOptions& options = {});
   /// Brings a resident array to `sink`; NOT_FOUND `ARRAY` where the caller has none of that id.
   Result<Reply> Get(const std::string& id, const Sink& sink, const CallOptions& options = {});
-  /// The same; saves the question for dtype and shape.
-  Result<Reply> Get(const OwnedArray& array, const Sink& sink, const CallOptions& options = {});
+  /// The same; where `array` knows its dtype and shape, which handles' sources do, they need not be asked
+  /// for.
+  Result<Reply> Get(const ArraySource& array, const Sink& sink, const CallOptions& options = {});
   /// What the server knows of an array. `options`: timeout, stop, request_id and max_attempts.
   Result<ArrayInfo> Stat(const std::string& id, const CallOptions& options = {});
   /// The caller's arrays, oldest first, all of them. `options` as for Stat.

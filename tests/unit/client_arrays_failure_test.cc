@@ -39,6 +39,7 @@ TEST(ClientArrayFailure, UnknownIdsAreNamed) {
   expect(client.Stat("nowhere").error(), "array");
   expect(client.Delete("nowhere"), "array");
   EXPECT_EQ(client.Put(unknown).error().detail()->field, "source");
+  EXPECT_EQ(client.Get(pair.A(), Discard).error().detail()->field, "array");
 }
 
 TEST(ClientArrayFailure, WrongCallsFailBeforeAnythingIsSent) {
@@ -86,7 +87,7 @@ TEST(ClientArrayFailure, LiesAboutArraysAreFoundOut) {
                         Lie::kNoResult, Lie::kNoOpened, Lie::kStored}) {
     behaviour.lie = lie;
     server.Behave(behaviour);
-    EXPECT_EQ(client.Get(owned[0], Discard).error().reason(), "BAD_REPLY") << static_cast<int>(lie);
+    EXPECT_EQ(client.Get(owned[0].source(), Discard).error().reason(), "BAD_REPLY") << static_cast<int>(lie);
   }
   behaviour.lie = Lie::kWrongSpec;
   server.Behave(behaviour);
@@ -153,7 +154,8 @@ TEST(ClientArrayFailure, QuestionsAreAskedAgainAndEndInTime) {
   behaviour = {};
   behaviour.silent = true;
   server.Behave(behaviour);
-  EXPECT_EQ(client.Get(a->array, Discard, {.timeout = 100ms}).error().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(client.Get(a->array.source(), Discard, {.timeout = 100ms}).error().code(),
+            Code::kDeadlineExceeded);
   EXPECT_EQ(client.Delete(a->array.id(), {.timeout = 100ms}).code(), Code::kDeadlineExceeded);
   server.Behave({});
 }
@@ -165,7 +167,7 @@ TEST(ClientArrayFailure, AGetThatBroughtBytesIsNotRepeated) {
   const auto a = client.Put(pair.A());
   int pieces = 0;
   const int streams = server.log().streams;
-  const auto reply = client.Get(a->array, [&](uint64_t, std::span<const uint8_t>) {
+  const auto reply = client.Get(a->array.source(), [&](uint64_t, std::span<const uint8_t>) {
     return ++pieces < 3 ? Status() : Status(Code::kUnavailable, "SINK", "the sink has gone");
   });
   EXPECT_EQ(reply.error().reason(), "SINK");

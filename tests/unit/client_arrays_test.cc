@@ -62,7 +62,7 @@ TEST_F(ClientArrays, PutAndGetKeepTheBytes) {
     EXPECT_TRUE(Fetched(put->array.id()) == data);
     std::string direct;
     const int stats = server_.log().stats;
-    ASSERT_TRUE(client_.Get(put->array, Into(&direct)));
+    ASSERT_TRUE(client_.Get(put->array.source(), Into(&direct)));
     EXPECT_TRUE(direct == data);
     EXPECT_EQ(server_.log().stats, stats) << "a handle knows what it is of";
     const auto info = client_.Stat(put->array.id());
@@ -267,7 +267,7 @@ TEST_F(ClientArrays, EveryCallSaysWhoAsks) {
   expect_me();
   forget();
   std::string bytes;
-  ASSERT_TRUE(named.Get(put->array, Into(&bytes)));
+  ASSERT_TRUE(named.Get(put->array.source(), Into(&bytes)));
   expect_me();
   forget();
   ASSERT_TRUE(named.Rmse(put->array.source(), pair.A()));

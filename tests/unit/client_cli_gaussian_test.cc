@@ -72,7 +72,7 @@ TEST_F(Cli, GaussianPdfUsageErrorsExitWith2) {
   } cases[] = {
       {{A(), out, "--stddev", "1"}, "--mean is required\n"},
       {{A(), out, "--mean", "1"}, "--stddev is required\n"},
-      {{A(), "--mean", "1", "--stddev", "1"}, "OUT is required\n"},
+      {{A(), "--mean", "1", "--stddev", "1"}, "OUT is required, or --store\n"},
       {{A(), out, "--mean", "x", "--stddev", "1"}, "--mean: 'x' is not a number\n"},
       {{A(), out, "--mean", "", "--stddev", "1"}, "--mean: '' is not a number\n"},
       {{A(), out, "--mean", "nan", "--stddev", "1"},

@@ -119,10 +119,11 @@ TEST(Tracks, NothingWithoutATrace) {
 TEST(Tracks, DescribeTheCall) {
   const ArraySpec matrix = MakeSpec(DType::kF32, std::vector<int64_t>{3, 4}).value();
   const ArraySpec scalar = MakeSpec(DType::kF64, std::vector<int64_t>{}).value();
-  EXPECT_EQ(DescribeCall(client::RmseOp{}, {matrix, matrix}, scalar),
-            "rmse f32 (3, 4), f32 (3, 4) -> f64 ()");
-  EXPECT_EQ(DescribeCall(client::TransposeOp{}, {matrix}, matrix), "transpose f32 (3, 4) -> f32 (3, 4)");
-  EXPECT_EQ(DescribeCall(client::GaussianOp{}, {matrix}, matrix), "gaussian-pdf f32 (3, 4) -> f32 (3, 4)");
+  const std::vector<client::ArraySource> one{client::ArraySource::FromMemory(matrix, nullptr)},
+      two{one[0], client::ArraySource::Resident("0123-45")};
+  EXPECT_EQ(DescribeCall(client::RmseOp{}, two, scalar), "rmse f32 (3, 4), array:0123-45 -> f64 ()");
+  EXPECT_EQ(DescribeCall(client::TransposeOp{}, one, matrix), "transpose f32 (3, 4) -> f32 (3, 4)");
+  EXPECT_EQ(DescribeCall(client::GaussianOp{}, one, matrix), "gaussian-pdf f32 (3, 4) -> f32 (3, 4)");
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// The command line of `tilewire`: commands and options.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "client/cli/commands.h"
+
+namespace tilewire::cli {
+
+/// The command line, and what it asked for.
+class CommandLine {
+ public:
+  explicit CommandLine(Globals* globals);
+  /// 0 to go on, or nothing to do any more and this exit code.
+  std::optional<int> Parse(int argc, char** argv);
+  int Run() { return command_(); }
+
+ private:
+  void AddRmse();
+  void AddTranspose();
+  void AddGaussianPdf();
+  void AddArrays();
+  void AddInfo();
+  void AddInspection();
+  /// The options of how an array is kept; where `flag`, --store asks for it.
+  void AddStore(CLI::App* command, bool flag);
+  /// What they came to, in the command's callback.
+  client::StoreOptions Store(const CLI::App& command) const;
+  /// The same where --store was given.
+  std::optional<client::StoreOptions> StoreIfAsked(const CLI::App& command) const;
+  /// The same, for a command whose result goes either there or to `out`.
+  std::optional<client::StoreOptions> StoreOr(const CLI::App& command, const std::string& out) const;
+  /// Options that only operations can follow.
+  void RefuseTrace(const std::string& command) const;
+
+  CLI::App app_{"tilewire: array kernels of a Tilewire server", "tilewire"};
+  Globals* globals_;
+  CLI::Option* server_ = nullptr;
+  CLI::Option *trace_ = nullptr, *timeline_ = nullptr;
+  double timeout_seconds_ = 0;
+  std::string axes_, output_ = "rmse", mean_, stddev_, shape_, dtype_ = "f32";
+  RmseArguments rmse_;
+  TransposeArguments transpose_;
+  GaussianArguments gaussian_;
+  KernelsArguments kernels_;
+  PutArguments put_;
+  GetArguments get_;
+  std::vector<std::string> removed_;
+  bool stored_ = false, evictable_ = false;
+  std::string store_seconds_;
+  int pings_ = 5;
+  std::function<int()> command_;
+};
+
+}  // namespace tilewire::cli
