@@ -12,36 +12,25 @@ stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy kernels)
 bin=$bundle/bin
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-programs=(tilewire_gpu_kernel_tests tilewire_gpu_engine_tests tilewire_gpu_service_tests)
-
-gpu_tests() {
-  local failed=0
-  for program in "${programs[@]}"; do
-    "$bin/$program" --gtest_brief=1 || failed=1
-  done
-  return $failed
-}
+gpu_tests() { "$bin/tilewire_gpu_tests" --gtest_brief=1; }
 
 # The checkers slow kernels down a hundredfold, so the largest shapes are left to the plain run; tests that provoke
 # errors on purpose would be reported as errors. Kernels that read whole words past an array's end into its padding would
 # be told by initcheck wherever that padding was never written, so it looks at the kernel tests alone.
-declare -A filters=(
-  [tilewire_gpu_kernel_tests]='*Sanitized*:RmseCuda.Golden*:GaussianCuda.Golden:GaussianCuda.Correctly*'
-  [tilewire_gpu_engine_tests]='CudaSeam.*:CudaMemory.FreedPieces*:CudaMemory.Pinned*'
-  [tilewire_gpu_service_tests]='*EveryDtype*:*Unary*'
-)
-check() {  # TOOL PROGRAM
+kernel_tests='*Sanitized*:RmseCuda.Golden*:GaussianCuda.Golden:GaussianCuda.Correctly*'
+engine_tests='CudaSeam.*:CudaMemory.FreedPieces*:CudaMemory.Pinned*'
+service_tests='GpuService.*EveryDtype*:GpuService.*Unary*'
+check() {  # TOOL FILTER
   echo "--- $1 $2"
-  timeout 200 compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/$2" --gtest_brief=1 \
-    "--gtest_filter=${filters[$2]}" | tail -n 6
+  timeout 200 compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/tilewire_gpu_tests" --gtest_brief=1 \
+    "--gtest_filter=$2" | tail -n 6
 }
 sanitizer() {
-  local failed=0 tool program
-  for tool in memcheck initcheck racecheck synccheck; do
-    check "$tool" tilewire_gpu_kernel_tests || failed=1
-  done
+  local failed=0 tool
+  for tool in memcheck initcheck racecheck synccheck; do check "$tool" "$kernel_tests" || failed=1; done
   for tool in memcheck racecheck; do
-    for program in tilewire_gpu_engine_tests tilewire_gpu_service_tests; do check "$tool" "$program" || failed=1; done
+    check "$tool" "$engine_tests" || failed=1
+    check "$tool" "$service_tests" || failed=1
   done
   return $failed
 }

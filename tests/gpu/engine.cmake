@@ -1,7 +1,0 @@
-if(NOT TILEWIRE_HAVE_CUDA)
-  return()
-endif()
-tilewire_test(tilewire_gpu_engine_tests SOURCES gpu/engine_cuda_test.cc gpu/engine_timing_cuda_test.cc DEPS tilewire_engine LABELS gpu)
-if(TILEWIRE_RPC)
-  tilewire_test(tilewire_gpu_service_tests SOURCES gpu/service_test.cc DEPS tilewire_rpc LABELS gpu)
-endif()
