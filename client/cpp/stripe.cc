@@ -58,6 +58,7 @@ Status Stripe::Deliver(uint64_t offset, const wire::Pieces& pieces) {
   }
   if (options_.concurrent_sink) lock.lock();
   progress_.received += bytes;
+  if (progress_.received == progress_.receive_total) complete_.store(true);
   Report();
   return {};
 }

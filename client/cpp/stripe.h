@@ -26,7 +26,10 @@ class Stripe {
  public:
   /// `options.progress` and, unless `options.concurrent_sink`, `sink` are called by one thread at a time.
   Stripe(const Sink& sink, const CallOptions& options, uint64_t send_total, uint64_t receive_total)
-      : sink_(sink), options_(options), progress_{.send_total = send_total, .receive_total = receive_total} {}
+      : sink_(sink),
+        options_(options),
+        progress_{.send_total = send_total, .receive_total = receive_total},
+        complete_(receive_total == 0) {}
 
   /// The server has admitted the call. Before any turn is taken.
   void Start(Schedule schedule) { schedule_.emplace(std::move(schedule)); }
@@ -42,6 +45,8 @@ class Stripe {
   Status Deliver(uint64_t offset, const wire::Pieces& pieces);
   /// Whether operand bytes were handed to gRPC, or output bytes to the sink.
   bool anything_moved() const { return moved_.load(); }
+  /// Whether the sink has all output.
+  bool complete() const { return complete_.load(); }
   uint64_t received() const;
   uint64_t receive_total() const { return progress_.receive_total; }
 
@@ -58,7 +63,7 @@ class Stripe {
   std::optional<Schedule> schedule_;      // its turns are guarded by mutex_
   Progress progress_;                     // totals constant, the rest guarded by mutex_
   std::map<uint64_t, uint64_t> covered_;  // output bytes that came: begin → end; guarded by mutex_
-  std::atomic<bool> moved_{false};
+  std::atomic<bool> moved_{false}, complete_;
 };
 
 }  // namespace tilewire::client

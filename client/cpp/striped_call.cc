@@ -46,8 +46,12 @@ Attempt StripedCall::Run() {
   Attempt attempt;
   const Status first = first_.RunFirst(
       connections_, [this](const v1::Opened& opened) { return OnOpened(opened); }, &attempt.reply);
-  // A Result comes after every joined stream has ended; those that are still on their way in are not needed.
-  if (!first.ok()) CancelAll();
+  if (first.ok()) {
+    AwaitOutput();
+  } else {
+    CancelAll();
+  }
+  // Those that are still on their way in are not needed.
   for (Joiner& joiner : joiners_)
     if (first.ok() && !joiner.call->opened()) joiner.call->Cancel();
   for (Joiner& joiner : joiners_) {
@@ -56,7 +60,7 @@ Attempt StripedCall::Run() {
   }
   if (auto channel = first_.TakeChannel()) channels_->Return(std::move(channel));
   attempt.status = Verdict(first);
-  if (attempt.status.ok() && stripe_.received() != stripe_.receive_total())
+  if (attempt.status.ok() && !stripe_.complete())
     attempt.status = BadReply("the result has " + std::to_string(stripe_.received()) + " bytes, expected " +
                               std::to_string(stripe_.receive_total()));
   attempt.anything_moved = stripe_.anything_moved();
@@ -90,6 +94,19 @@ Status StripedCall::OnOpened(const v1::Opened& opened) {
 void StripedCall::Join(Joiner* joiner, const std::string& job) {
   joiner->status = joiner->call->RunJoined(job);
   if (joiner->call->opened() && !joiner->status.ok()) CancelAll();
+  const std::lock_guard lock(mutex_);
+  joiner->ended = true;
+  ended_.notify_all();
+}
+
+void StripedCall::AwaitOutput() {
+  // A Result comes after every joined stream has ended at the server. Here one may not even have seen its
+  // Joined yet, and still bring output: where no operand is sent nothing made the server wait for it.
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] {
+    return stripe_.complete() ||
+           std::ranges::all_of(joiners_, [](const Joiner& joiner) { return joiner.ended; });
+  });
 }
 
 void StripedCall::CancelAll() {
@@ -100,6 +117,8 @@ void StripedCall::CancelAll() {
 }
 
 Status StripedCall::Verdict(const Status& first) const {
+  // However a stream ends that was cancelled because it is not needed.
+  if (first.ok() && stripe_.complete()) return first;
   const auto echoes = [](const Status& status) {
     return status.reason() == "STREAM_LOST" || status.code() == Code::kCancelled;
   };

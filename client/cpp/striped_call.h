@@ -1,6 +1,7 @@
 // One attempt of a streamed call over one connection or several. Internal to the library.
 #pragma once
 
+#include <condition_variable>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -32,10 +33,13 @@ class StripedCall {
     std::thread thread;
     std::string address;
     Status status;
+    bool ended = false;  // guarded by mutex_
   };
 
   Status OnOpened(const v1::Opened& opened);
   void Join(Joiner* joiner, const std::string& job);
+  /// Waits until all output is here, or no joined stream is left that could bring any.
+  void AwaitOutput();
   void CancelAll();
   /// What ended the call: a stream's own reason rather than that another one was lost.
   Status Verdict(const Status& first) const;
@@ -46,8 +50,9 @@ class StripedCall {
   Stripe stripe_;
   StreamCall first_;
   std::mutex mutex_;
-  bool over_ = false;          // guarded by mutex_
-  std::list<Joiner> joiners_;  // filled on the calling thread
+  std::condition_variable ended_;  // some joiner has
+  bool over_ = false;              // guarded by mutex_
+  std::list<Joiner> joiners_;      // filled on the calling thread
 };
 
 }  // namespace tilewire::client

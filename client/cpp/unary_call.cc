@@ -34,6 +34,7 @@ void SendUnary(v1::Kernels::Stub* stub,
   attempt->status = FromGrpc((stub->*method)(&context, request, &response), context);
   const double came = recorder ? recorder->Now() : 0;
   if (!attempt->status.ok()) return;
+  attempt->anything_moved = !response.result().data().empty();  // to the sink, which may refuse it
   attempt->status = TakeUnary(response, spec, &attempt->reply);
   if (!recorder) return;
   const uint64_t bytes = response.result().data().size();
@@ -48,8 +49,8 @@ void SendUnary(v1::Kernels::Stub* stub,
 
 Attempt UnaryCall(v1::Kernels::Stub* stub, const CallSpec& spec) {
   using Stub = v1::Kernels::Stub;
-  // `anything_moved` stays false: computing again changes nothing, and storing again neither, because of the
-  // key, so an unanswered call may be repeated.
+  // Operands that were sent do not count as moved: computing again changes nothing, and storing again
+  // neither, because of the key, so an unanswered call may be repeated.
   Attempt attempt;
   const Operation& operation = std::get<Operation>(spec.task);
   if (const auto* rmse = std::get_if<RmseOp>(&operation)) {

@@ -160,11 +160,18 @@ TEST(ClientArrayFailure, QuestionsAreAskedAgainAndEndInTime) {
   server.Behave({});
 }
 
-TEST(ClientArrayFailure, AGetThatBroughtBytesIsNotRepeated) {
+TEST(ClientArrayFailure, WhatBroughtBytesIsNotRepeated) {
   FakeServer server;
   Client client = Client::Connect(server.address());
   const Pair pair({300, 400});
   const auto a = client.Put(pair.A());
+  const int calls = server.log().calls;
+  const Sink refuse = [](uint64_t, std::span<const uint8_t>) {
+    return Status(Code::kUnavailable, "SINK", "the sink has gone");
+  };
+  EXPECT_EQ(client.Transpose(a->array.source(), {}, refuse, {.form = CallForm::kUnary}).error().reason(),
+            "SINK");
+  EXPECT_EQ(server.log().calls - calls, 1);
   int pieces = 0;
   const int streams = server.log().streams;
   const auto reply = client.Get(a->array.source(), [&](uint64_t, std::span<const uint8_t>) {
