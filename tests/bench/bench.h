@@ -26,6 +26,7 @@ void AddSmall(CLI::App* app, const Common& common, Run* run);
 void AddIdle(CLI::App* app, const Common& common, Run* run);
 void AddMixed(CLI::App* app, const Common& common, Run* run);
 void AddCallers(CLI::App* app, const Common& common, Run* run);
+void AddAccess(CLI::App* app, const Common& common, Run* run);
 void AddOverload(CLI::App* app, const Common& common, Run* run);
 
 /// The value below which a share `q` of the values lies; of no values 0.

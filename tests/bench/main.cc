@@ -4,6 +4,7 @@
 //   idle      the same after idle pauses
 //   mixed     one bulk upload with 4 KiB calls beside it
 //   callers   4 KiB calls from many callers at once, beside as many echoes
+//   access    RMSE of operands that are sent, or resident
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
 #include <cstdio>
 #include <exception>
@@ -20,8 +21,9 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.add_option("--device", common.device, "device of the server")->capture_default_str();
   app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
-  app.add_flag("--json", common.json, "mixed, callers, overload: print one JSON object instead of a table");
-  for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddOverload})
+  app.add_flag("--json", common.json,
+               "mixed, callers, access, overload: print one JSON object instead of a table");
+  for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddOverload})
     add(&app, common, &run);
   CLI11_PARSE(app, argc, argv);
   if (!tilewire::ops::PrepareProcess().ok()) return 3;

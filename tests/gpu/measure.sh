@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures everything that the READMEs' tables hold, from a bundle, and keeps what was printed in a folder.
 #
-#   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: windows engine small overload timelines windowed study sweep
+#   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: windows engine small access overload timelines windowed study sweep
 #
 # DEVICE (cuda) is the server's; SCALE (1) divides every size, for a rehearsal: DEVICE=cpu SCALE=64. Needs python3 with numpy for
 # `timelines` and `windowed`, and room for 2 x 8 GiB / SCALE in SCRATCH (a folder in memory; /dev/shm). A stage writes RESULTS/STAGE.txt, and its JSON, SVG
@@ -73,6 +73,8 @@ small() {
   bench small --calls 5000 && bench callers && bench callers --shared && bench mixed --mib "$(mib 4096)" &&
     bench idle --pauses $((40 / scale > 4 ? 40 / scale : 4))
 }
+
+access() { bench access --mib "$(mib 1024)" --connections 8; }
 
 overload() {
   if [[ $scale == 1 ]]; then
@@ -146,7 +148,7 @@ sweep() {
 failed=()
 for stage in "$@"; do
   case $stage in
-    windows | engine | small | overload | timelines | windowed | study | sweep) ;;
+    windows | engine | small | access | overload | timelines | windowed | study | sweep) ;;
     *) echo "measure.sh: error: unknown stage $stage" >&2; exit 2 ;;
   esac
   echo "=== $stage"

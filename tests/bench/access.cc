@@ -1,0 +1,129 @@
+// One operation, its operands brought in different ways: sent, resident, one of each.
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "server/base/limits.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/raw_client.h"
+#include "tests/bench/report.h"
+
+namespace tilewire::bench {
+namespace {
+
+struct Flags {
+  size_t mebibytes = 1024;
+  int rounds = 5, connections = 0, calls = 200;
+};
+
+/// A way to bring operands, and what its calls took.
+struct Way {
+  std::string name;
+  std::function<Result<client::RmseReply>()> call;
+  int calls = 1;  ///< a round
+  std::vector<double> wall_us{}, kernel_us{}, server_us{}, beyond_kernel_us{};
+};
+
+template <typename T>
+T Take(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().ToString());
+  return *std::move(result);
+}
+
+void Round(Way* way, double right, bool measured) {
+  for (int i = 0; i < way->calls; ++i) {
+    const auto reply = Take(way->call());
+    if (reply.values[0] != right) throw std::runtime_error(way->name + ": the answer is wrong");
+    if (!measured) continue;
+    const double kernel = reply.reply.timing.kernel_us.value_or(0);
+    way->wall_us.push_back(reply.reply.client_wall_us);
+    way->kernel_us.push_back(kernel);
+    way->server_us.push_back(reply.reply.timing.wall_us);
+    way->beyond_kernel_us.push_back(reply.reply.client_wall_us - kernel);
+  }
+}
+
+/// `bytes` of one operand.
+Report::Values Values(const Way& way, double bytes) {
+  const double wall = Median(way.wall_us), kernel = Median(way.kernel_us);
+  return {{"p50_us", wall},
+          {"p99_us", Quantile(way.wall_us, .99)},
+          {"server_us", Median(way.server_us)},
+          {"kernel_us", kernel},
+          {"p50_beyond_kernel_us", Median(way.beyond_kernel_us)},
+          {"candidates_GB/s", bytes / wall / 1e3},
+          {"kernel_GB/s", kernel > 0 ? 2 * bytes / kernel / 1e3 : 0}};
+}
+
+/// Two operands of `bytes` at `data`, in every way.
+void Measure(client::Client* client, RawClient* echo, const float* data, size_t bytes, const Flags& flags,
+             Report* report) {
+  const size_t count = bytes / sizeof(float);
+  const auto candidate = Source(data, count), reference = Source(data + count, count);
+  const double right = HostRmse(data, data + count, count);
+  client::CallOptions options;
+  options.connections = static_cast<uint32_t>(flags.connections);
+  const auto stored_candidate = Take(client->Put(candidate, {}, options));
+  const auto stored_reference = Take(client->Put(reference, {}, options));
+  const auto rmse = [&](const client::ArraySource& a, const client::ArraySource& b) {
+    return [=] { return client->Rmse(a, b, {}, options); };
+  };
+  const int sending = bytes > kMiB ? 1 : flags.calls;
+  std::vector<Way> ways;
+  ways.push_back({"both sent", rmse(candidate, reference), sending});
+  ways.push_back({"reference resident", rmse(candidate, stored_reference.array.source()), sending});
+  ways.push_back(
+      {"both resident", rmse(stored_candidate.array.source(), stored_reference.array.source()), flags.calls});
+  std::vector<double> echoes;
+  for (int round = -1; round < flags.rounds; ++round) {
+    for (Way& way : ways) Round(&way, right, round >= 0);
+    // As many bytes as a call with two ids has.
+    for (const double micros : echo->Echo(256, flags.calls))
+      if (round >= 0) echoes.push_back(micros);
+  }
+  const std::string size = ", 2 x " + (bytes < kMiB ? std::to_string(bytes / kKiB) + " KiB"
+                                                    : std::to_string(bytes / kMiB) + " MiB");
+  for (const Way& way : ways) report->Add(way.name + size, Values(way, static_cast<double>(bytes)));
+  report->Add("raw gRPC echo of 256 B" + size,
+              {{"p50_us", Median(echoes)}, {"p99_us", Quantile(echoes, .99)}});
+}
+
+int Access(const Common& common, const Flags& flags) {
+  const size_t bytes = flags.mebibytes * kMiB;
+  const float* data = RandomFloats(2 * bytes / sizeof(float), 1);
+  const Child server = StartServer(common);
+  const Child raw("tilewire_raw_peer", {std::to_string(64 << 20)});
+  auto client = client::Client::Connect(server.address());
+  RawClient echo(raw.address());
+  Report report(server.ready_line() + "\nRMSE f32, operands brought in different ways, in turns; " +
+                std::to_string(flags.rounds) + " rounds");
+  for (const size_t each : {size_t{4 * kKiB}, bytes}) Measure(&client, &echo, data, each, flags, &report);
+  report.Note(
+      "candidates_GB/s: bytes of one operand over the time of the call, as if the other were the reference");
+  report.Print(common.json);
+  return 0;
+}
+
+}  // namespace
+
+void AddAccess(CLI::App* app, const Common& common, Run* run) {
+  const auto flags = std::make_shared<Flags>();
+  auto* command = app->add_subcommand("access", "RMSE of operands that are sent, or resident");
+  command->add_option("--mib", flags->mebibytes, "bytes of one large operand, MiB")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--connections", flags->connections, "of calls that send; 0: by size and cores")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64));
+  command->add_option("--calls", flags->calls, "calls of a round that send nothing large")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--rounds", flags->rounds, "measured rounds")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command->callback([=, &common] { *run = [=, &common] { return Access(common, *flags); }; });
+}
+
+}  // namespace tilewire::bench
