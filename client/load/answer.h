@@ -23,6 +23,8 @@ struct Answer {
   Status status;                       ///< of the call
   bool right = false;                  ///< where it is OK: the bits are
   uint64_t bytes = 0;                  ///< operands and result
+  uint64_t resident_bytes = 0;         ///< of these, what was not sent because the server has it
+  bool lost = false;                   ///< the server has lost what all calls of the run depend on
   std::optional<client::Reply> reply;  ///< where it is OK; absent where nothing is told about the call
 };
 

@@ -54,7 +54,13 @@ std::string LongestStage(const ordered_json& stat) {
 
 void AddLimits(const ordered_json& result, std::vector<std::string>* findings) {
   const ordered_json& total = result["total"];
-  const double rate = total["bytes_per_second"].get<double>();
+  const double useful = total["bytes_per_second"].get<double>();
+  const double bytes = total["bytes"].get<double>(), wire = total["wire_bytes"].get<double>();
+  const double rate = bytes > 0 ? useful * wire / bytes : 0;
+  if (wire < bytes)
+    findings->push_back("Operands that the server keeps were not sent: " + PercentText(wire / bytes) +
+                        " of the bytes crossed the wire, " + RateText(rate) + " for a useful rate of " +
+                        RateText(useful) + ".");
   const std::string longest = LongestStage(total);
   if (rate > 0 && !longest.empty())
     findings->push_back("The longest stage at the server is " + StageInWords(longest) + ".");

@@ -68,6 +68,8 @@ class Conductor {
   void Tick();
   bool Stable();
   void Finish(StopReason reason, const std::string& text);
+  /// Cuts the window and the calls under way short.
+  void EndEarly(StopReason reason, const std::string& text, double now);
   void Progress(double now);
 
   const LoadOptions& options_;
@@ -98,6 +100,16 @@ void Conductor::Finish(StopReason reason, const std::string& text) {
   text_ = text;
   cpu_ = CpuSeconds() - cpu_at_begin_;
   wall_ = closed_at_ - shared_->window.begin();
+}
+
+void Conductor::EndEarly(StopReason reason, const std::string& text, double now) {
+  if (stopping_) return;
+  Finish(reason, text);
+  shared_->window.Close();
+  shared_->window.Stop();
+  shared_->stop.request_stop();
+  stopping_ = true;
+  stopped_at_ = now;
 }
 
 bool Conductor::Stable() {
@@ -141,22 +153,17 @@ void Conductor::Tick() {
     cpu_at_begin_ = CpuSeconds();
     if (options_.stable) window.Slice(), next_slice_ = passed + options_.stable->window_seconds;
   }
-  if (stop_.stop_requested() && !stopping_) {
-    Finish(StopReason::kInterrupted, "interrupted");
-    window.Close();
-    window.Stop();
-    shared_->stop.request_stop();
-    stopping_ = true;
-    stopped_at_ = now;
-  }
-  if (!stopping_ && window.lost_seconds() > options_.lost_seconds) {
-    Finish(StopReason::kServerLost, "the server could not be reached for " +
-                                        std::to_string(static_cast<int>(options_.lost_seconds)) + " s");
-    window.Close();
-    window.Stop();
-    shared_->stop.request_stop();
-    stopping_ = true;
-    stopped_at_ = now;
+  if (stop_.stop_requested()) {
+    EndEarly(StopReason::kInterrupted, "interrupted", now);
+  } else if (window.lost()) {
+    EndEarly(StopReason::kServerLost,
+             "the server no longer has the arrays that this run stored: it was started anew, or they expired",
+             now);
+  } else if (window.lost_seconds() > options_.lost_seconds) {
+    EndEarly(StopReason::kServerLost,
+             "the server could not be reached for " +
+                 std::to_string(static_cast<int>(options_.lost_seconds)) + " s",
+             now);
   }
   if (!begun_ || closed_) return;
   if (options_.seconds && passed >= *options_.seconds) Finish(StopReason::kSeconds, "the time is over");

@@ -94,6 +94,22 @@ int ExitCode(const LoadResult& load, const Interrupt& interrupt, const RampResul
   return Clean(load) && load.measured.total().calls() > 0 ? kExitGood : kExitBad;
 }
 
+/// How long the server is to keep what the run stores: its default, or longer where the run is.
+double SecondsToKeep(const Scenario& scenario) {
+  constexpr double kUsual = 3600, kSpare = 600, kRampSteps = 64;
+  const double window = scenario.stable ? scenario.stable->max_seconds : scenario.seconds.value_or(0);
+  const double steps = scenario.mode.type == ModeType::kRamp ? kRampSteps : 1;
+  const double needed = (scenario.warmup_seconds + window) * steps + kSpare;
+  return needed > kUsual ? needed : 0;
+}
+
+void ForgetAll(Service* service) {
+  if (const size_t left = service->Forget(); left > 0)
+    std::fprintf(
+        stderr, "warning: %zu stored arrays could not be deleted; the server forgets them when they expire\n",
+        left);
+}
+
 }  // namespace
 
 int RunScenario(const Globals& globals, const RunArguments& arguments, const Interrupt& interrupt) {
@@ -116,11 +132,19 @@ int RunScenario(const Globals& globals, const RunArguments& arguments, const Int
   const Call call = [service](const Request& request, const std::stop_token& stop) {
     return service->Make(request, {}, stop);
   };
+  const Status stored = service->Store(scenario->inputs, SecondsToKeep(*scenario), interrupt.token());
+  if (!stored.ok()) {
+    ForgetAll(service.get());
+    return cli::PrintError(stored, interrupt.exit_code() != 0            ? interrupt.exit_code()
+                                   : stored.code() == Code::kUnavailable ? kExitUnreachable
+                                                                         : kExitBad);
+  }
   RampResult ramp;
   RampResult* const ramp_used = scenario->mode.type == ModeType::kRamp ? &ramp : nullptr;
   const LoadResult load = RunMode(*scenario, call, interrupt, ramp_used);
   exit_code =
       Publish(globals, RunJson(*scenario, *server, load, ramp_used), ExitCode(load, interrupt, ramp_used));
+  ForgetAll(service.get());
   if (load.abandoned) ::_exit(exit_code);
   return exit_code;
 }

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 /// What a unary request or reply can carry: the contract's 4 MiB less room for the rest of the message.
 constexpr int64_t kUnaryBytes = (4 << 20) - 1024;
 constexpr double kMaxRate = 1e6, kMaxSeconds = 86'400;
-constexpr uint32_t kMaxCallers = 4096;
+constexpr uint32_t kMaxCallers = 4096, kMaxConnections = 64;
 
 Mode ParseMode(const Json& json, Complaints* complaints) {
   Fields fields(json, "mode", complaints);
@@ -58,13 +58,22 @@ client::Operation ParseKind(Fields& fields) {
 void ParseAccess(Fields& fields, OperationSpec* spec) {
   const std::string access =
       fields.Word("access", "stream", {"unary", "stream", "striped", "resident", "region"});
-  if (access == "resident" || access == "region")
-    fields.Wrong("access", "unary, stream, striped; \"" + access + "\" is not available yet");
-  spec->access = access == "unary"     ? Access::kUnary
-                 : access == "striped" ? Access::kStriped
-                                       : Access::kStream;
+  if (access == "region")
+    fields.Wrong("access", "unary, stream, striped, resident; \"region\" is not available yet");
+  spec->access = access == "unary"      ? Access::kUnary
+                 : access == "striped"  ? Access::kStriped
+                 : access == "resident" ? Access::kResident
+                                        : Access::kStream;
   if (spec->access == Access::kStriped) {
-    spec->connections = static_cast<uint32_t>(fields.Integer("connections", std::nullopt, 2, 64));
+    spec->connections =
+        static_cast<uint32_t>(fields.Integer("connections", std::nullopt, 2, kMaxConnections));
+  } else if (spec->access == Access::kResident) {
+    spec->connections = static_cast<uint32_t>(fields.Integer("connections", 1, 1, kMaxConnections));
+    // With one operand there is nothing else to keep.
+    const bool pair = spec->operands() == 2;
+    const std::string stays = pair ? fields.Word("resident", "reference", {"reference", "all"})
+                                   : fields.Word("resident", "all", {"all"});
+    spec->resident = stays == "all" ? Stays::kAll : Stays::kReference;
   } else {
     fields.Integer("connections", 1, 1, 1);  // more of them is another access
   }
@@ -168,7 +177,8 @@ Scenario ParseAll(const Json& json, Complaints* complaints) {
 }  // namespace
 
 const char* Name(Access access) {
-  return access == Access::kUnary ? "unary" : access == Access::kStriped ? "striped" : "stream";
+  static constexpr const char* kNames[] = {"unary", "stream", "striped", "resident"};
+  return kNames[static_cast<size_t>(access)];
 }
 
 const char* OperationSpec::kind() const {

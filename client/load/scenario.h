@@ -14,9 +14,13 @@
 
 namespace tilewire::load {
 
-/// How a call reaches the server. Resident arrays and shared-memory regions will follow.
-enum class Access : uint8_t { kUnary, kStream, kStriped };
+/// How a call's operands reach the server. Shared-memory regions will follow.
+enum class Access : uint8_t { kUnary, kStream, kStriped, kResident };
+/// "unary", "stream", "striped", "resident".
 const char* Name(Access access);
+
+/// Which operands of a call the server keeps.
+enum class Stays : uint8_t { kNone, kReference, kAll };
 
 /// One kind of call of the mix.
 struct OperationSpec {
@@ -26,12 +30,24 @@ struct OperationSpec {
   ArraySpec result;
   Access access = Access::kStream;
   uint32_t connections = 1;  ///< of a call
+  Stays resident = Stays::kNone;
   double weight = 1;
 
   /// "rmse", "transpose", "gaussian-pdf".
   const char* kind() const;
   uint32_t operands() const { return std::holds_alternative<client::RmseOp>(operation) ? 2 : 1; }
-  /// Of one call: operands and result.
+  /// Whether the server keeps that operand: the reference of an RMSE is its second one.
+  bool stays(uint32_t index) const {
+    return resident == Stays::kAll || (resident == Stays::kReference && index == 1);
+  }
+  /// Of one call: operands that are not sent because the server has them.
+  uint64_t resident_bytes() const {
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < operands(); ++k)
+      if (stays(k)) bytes += static_cast<uint64_t>(operand.bytes());
+    return bytes;
+  }
+  /// Of one call: operands, wherever they are, and result.
   uint64_t bytes() const {
     return operands() * static_cast<uint64_t>(operand.bytes()) + static_cast<uint64_t>(result.bytes());
   }

@@ -40,6 +40,7 @@ ordered_json ToJson(const OperationSpec& spec) {
   }
   json["access"] = Name(spec.access);
   json["connections"] = spec.connections;
+  if (spec.access == Access::kResident) json["resident"] = spec.resident == Stays::kAll ? "all" : "reference";
   json["weight"] = spec.weight;
   return json;
 }

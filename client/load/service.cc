@@ -43,12 +43,18 @@ Answer Service::Make(const Request& request, const Tuning& tuning, const std::st
   const OperationSpec& spec = operations_[request.operation];
   const Input& input = inputs_.at(request.operation, request.input);
   std::vector<client::ArraySource> operands;
-  for (const auto& bytes : input.operands)
-    operands.push_back(client::ArraySource::FromMemory(spec.operand, bytes.data()));
+  for (uint32_t k = 0; k < input.operands.size(); ++k) {
+    const client::ArraySource* const stored = residents_.Find(request.operation, request.input, k);
+    operands.push_back(stored != nullptr
+                           ? *stored
+                           : client::ArraySource::FromMemory(spec.operand, input.operands[k].data()));
+  }
   client::CallOptions options;
   options.timeout = options_.timeout;
   options.stop = stop;
-  options.form = spec.access == Access::kUnary ? client::CallForm::kUnary : client::CallForm::kStream;
+  options.form = spec.access == Access::kUnary      ? client::CallForm::kUnary
+                 : spec.access == Access::kResident ? client::CallForm::kAuto
+                                                    : client::CallForm::kStream;
   options.connections = spec.connections;
   options.max_attempts = 1;
   options.concurrent_sink = true;
@@ -60,9 +66,10 @@ Answer Service::Make(const Request& request, const Tuning& tuning, const std::st
   };
   client::Client& client = clients_[request.caller % clients_.size()];
   auto reply = client.Execute(spec.operation, operands, sink, options);
-  Answer answer{.bytes = spec.bytes()};
+  Answer answer{.bytes = spec.bytes(), .resident_bytes = spec.resident_bytes()};
   if (!reply) {
     answer.status = reply.error();
+    answer.lost = spec.access == Access::kResident && answer.status.code() == Code::kNotFound;
     return answer;
   }
   answer.right = judge.right() && reply->spec == spec.result;

@@ -8,6 +8,7 @@
 
 #include "client/load/answer.h"
 #include "client/load/inputs.h"
+#include "client/load/residents.h"
 #include "client/load/scenario.h"
 
 namespace tilewire::load {
@@ -32,6 +33,14 @@ class Service {
   Service(const Options& options, std::vector<OperationSpec> operations, Inputs inputs);
 
   client::Client& client() { return clients_.front(); }
+  /// Stores the operands that operations keep at the server, before the first call; see Residents. One
+  /// thread.
+  Status Store(uint32_t inputs, double seconds, const std::stop_token& stop) {
+    return residents_.Store(&client(), operations_, inputs_, inputs, seconds, stop);
+  }
+  /// Deletes them, after the last call that matters; how many stay because the server does not answer. One
+  /// thread.
+  size_t Forget() { return residents_.Forget(); }
   /// One call, not retried: a load test shows errors and does not hide them.
   Answer Make(const Request& request, const Tuning& tuning, const std::stop_token& stop);
 
@@ -40,6 +49,7 @@ class Service {
   const std::vector<OperationSpec> operations_;
   const Inputs inputs_;
   std::vector<client::Client> clients_;
+  Residents residents_;
 };
 
 }  // namespace tilewire::load

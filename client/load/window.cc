@@ -139,6 +139,7 @@ void Window::Ended(const Start& start, const Answer& answer) {
   const double end = Seconds(now);
   const Lock lock(mutex_);
   if (stopped_ && answer.status.code() == Code::kCancelled) return;  // by us
+  lost_ = lost_ || answer.lost;
   if (answer.status.code() != Code::kUnavailable) {
     unavailable_since_.reset();
     unavailable_ = 0;
@@ -191,6 +192,11 @@ bool Window::exhausted() const {
 double Window::lost_seconds() const {
   const Lock lock(mutex_);
   return unavailable_since_ && unavailable_ >= kLostCalls ? Now() - *unavailable_since_ : 0;
+}
+
+bool Window::lost() const {
+  const Lock lock(mutex_);
+  return lost_;
 }
 
 void Window::Snapshot(uint64_t* calls, uint64_t* errors) const {

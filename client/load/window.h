@@ -46,6 +46,8 @@ class Window {
   bool exhausted() const;
   /// Seconds since the first UNAVAILABLE after the last other end of a call; 0 where there is none.
   double lost_seconds() const;
+  /// Whether a call said that the server has lost what all of them depend on.
+  bool lost() const;
   /// The counted calls so far.
   void Snapshot(uint64_t* calls, uint64_t* errors) const;
   /// The calls a second and median latency since the last call of this.
@@ -78,6 +80,7 @@ class Window {
   double last_end_ = 0;  ///< of a counted call
   std::optional<double> unavailable_since_;
   uint64_t unavailable_ = 0;  ///< calls since then
+  bool lost_ = false;
   LoadResult result_;
   std::vector<uint64_t> traced_;  ///< calls seen, by operation
   Histogram slice_;

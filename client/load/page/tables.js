@@ -65,9 +65,12 @@ function operationsSection(data) {
   if (!operations.length) return null;
   const total = data.total || {};
   const rows = operations.length > 1 ? [...operations, {...total, name: 'all calls'}] : operations;
-  const wire = (stat) => [stat.access, stat.connections > 1 ? `${stat.connections} connections` : '']
-                             .filter(Boolean)
-                             .join(', ');
+  const sent = (stat) =>
+      (stat.wire_bytes < stat.bytes ? `${percent(stat.wire_bytes / stat.bytes)} sent` : '');
+  const wire =
+      (stat) => [stat.access, stat.connections > 1 ? `${stat.connections} connections` : '', sent(stat)]
+                    .filter(Boolean)
+                    .join(', ');
   const array = (stat) => [stat.dtype, shapeText(stat.shape)].filter(Boolean).join(' ');
   const columns = [
     {title: 'Operation', value: (stat) => stat.name || stat.operation || ''},
