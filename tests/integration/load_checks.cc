@@ -1,54 +1,13 @@
 // `tilewire-load` against servers that work, stop and die. What is asserted are counts, and which of two
 // times is longer.
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/integration/program.h"
+#include "tests/integration/load_fixture.h"
 
 namespace tilewire::testing {
 namespace {
 
 using nlohmann::json;
-
-/// A server, and scenario and result files.
-class Load : public ::testing::Test {
- protected:
-  Load()
-      : server_({"--device", "cpu", "--listen", "localhost:0", "--device-bytes", "512MiB", "--metrics-listen",
-                 "127.0.0.1:0"}),
-        address_(server_.Ready().front()),
-        metrics_(server_.MetricsAddress()),
-        base_(::testing::TempDir() + "load-" + std::to_string(getpid())) {}
-  ~Load() override {
-    for (const char* end : {".json", ".result", ".html"}) unlink((base_ + end).c_str());
-  }
-
-  std::string Scenario(const std::string& text) const {
-    std::ofstream(base_ + ".json") << text;
-    return base_ + ".json";
-  }
-  /// Small calls of one kind.
-  std::string Small(const std::string& mode, const std::string& length) const {
-    return Scenario(R"({"mode": )" + mode + ", " + length +
-                    R"(, "warmup_seconds": 0, "operations": [
-                      {"operation": "rmse", "shape": [1024], "access": "unary"}]})");
-  }
-  std::unique_ptr<Program> Start(const std::string& scenario, std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{"run", scenario, "--server", address_, "--json", base_ + ".result"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return std::make_unique<Program>(TILEWIRE_LOAD, arguments);
-  }
-  /// Waits for its end; the result.
-  json Finish(Program& program, int exit_code) const {
-    EXPECT_EQ(program.Wait(200), exit_code) << program.out() << program.err();
-    std::ifstream file(base_ + ".result");
-    return json::parse(file, nullptr, false);
-  }
-  double Calls() const { return SumOfMetric(metrics_, "tilewire_call_wall_seconds_count{"); }
-
-  Program server_;
-  const std::string address_, metrics_, base_;
-};
 
 TEST_F(Load, CountsAgreeWithTheServersOwn) {
   const std::string scenario = Scenario(R"({"mode": {"type": "closed", "callers": 3}, "requests": 300,

@@ -206,6 +206,25 @@ TEST(LoadGenerator, CallsThatDoNotEndAreLeftBehind) {
   while (gate.use_count() > 1) std::this_thread::sleep_for(milliseconds(1));  // the callers let go of it
 }
 
+TEST(LoadGenerator, AServerThatHasLostItsArraysEndsTheRunAtOnce) {
+  LoadOptions options = Options(2);
+  options.seconds = 3600;
+  options.lost_seconds = 3600;
+  std::atomic<int> made = 0;
+  const LoadResult result = RunLoad(options,
+                                    [&](const Request&, const std::stop_token&) {
+                                      Answer gone = Failing(Code::kNotFound);
+                                      gone.lost = true;
+                                      return ++made <= 10 ? Right() : gone;
+                                    },
+                                    {});
+  EXPECT_EQ(result.reason, StopReason::kServerLost);
+  EXPECT_NE(result.text.find("no longer has the arrays"), std::string::npos) << result.text;
+  const CallStats total = result.measured.total();
+  EXPECT_EQ(total.good, 10u);
+  EXPECT_GE(total.errors.at("NOT_FOUND/TOLD"), 1u);
+}
+
 TEST(LoadGenerator, AServerThatIsGoneEndsTheRun) {
   LoadOptions options = Options(2);
   options.seconds = 3600;

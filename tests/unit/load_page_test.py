@@ -50,6 +50,16 @@ class Page(PageTest):
         else:
             self.fail("no span says that it was merged")
 
+    def test_what_was_not_sent_is_said(self):
+        result = load_samples.run_result()
+        kept, sent = result["operations"][:2]
+        kept.update(access="resident", wire_bytes=kept["bytes"] / 2)
+        sent.update(wire_bytes=sent["bytes"])
+        self.show("resident", result)
+        ways = self.texts("#operations tbody .small")
+        self.assertIn("resident, 8 connections, 50% sent", ways)
+        self.assertEqual(len([way for way in ways if "sent" in way]), 1)
+
     def test_study(self):
         result = load_samples.study_result()
         self.show("study", result)

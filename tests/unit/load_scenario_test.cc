@@ -42,6 +42,23 @@ TEST(LoadScenario, DefaultsAreFilledIn) {
   EXPECT_EQ(spec.bytes(), 2 * 256 + 8u);
 }
 
+TEST(LoadScenario, ResidentOperandsAreCountedButNotSent) {
+  const auto parse = [](const std::string& operation) {
+    const auto scenario = ParseScenario(File("", operation), "f.json");
+    EXPECT_TRUE(scenario) << scenario.error().ToString();
+    return scenario ? scenario->operations[0] : OperationSpec();
+  };
+  const auto reference = parse(R"("operation": "rmse", "shape": [64], "access": "resident")");
+  EXPECT_EQ(reference.bytes(), 2 * 256 + 8u);
+  EXPECT_EQ(reference.resident_bytes(), 256u);
+  EXPECT_TRUE(!reference.stays(0) && reference.stays(1));
+  const auto both = parse(R"("operation": "rmse", "shape": [64], "access": "resident", "resident": "all")");
+  EXPECT_EQ(both.resident_bytes(), 512u);
+  const auto one = parse(R"("operation": "gaussian-pdf", "shape": [64], "access": "resident")");
+  EXPECT_EQ(one.resident_bytes(), 256u);
+  EXPECT_EQ(parse(R"("operation": "rmse", "shape": [64])").resident_bytes(), 0u);
+}
+
 TEST(LoadScenario, WhatIsUnderstoodReadsBackTheSame) {
   for (const std::string& text :
        {File(), File(R"("requests": 7, "inputs": 2,)"), File(R"("stable": {"within": 0.1},)"),
@@ -51,7 +68,9 @@ TEST(LoadScenario, WhatIsUnderstoodReadsBackTheSame) {
         File(R"("seed": 9,)", R"("operation": "transpose", "dtype": "u8", "shape": [3, 4], "axes": [1, 0],
                "access": "unary", "weight": 2.5)",
              R"({"type": "ramp", "bound_us": 2000, "percentile": 99.9, "start_rate": 5})"),
-        File(R"("seed": 9,)", R"("operation": "rmse", "shape": [2, 3], "axes": [-1], "output": "mse")")}) {
+        File(R"("seed": 9,)", R"("operation": "rmse", "shape": [2, 3], "axes": [-1], "output": "mse")"),
+        File("", R"("operation": "rmse", "shape": [2, 3], "access": "resident", "connections": 3)"),
+        File("", R"("operation": "transpose", "shape": [2, 3], "access": "resident")")}) {
     const auto scenario = ParseScenario(text, "f.json");
     ASSERT_TRUE(scenario) << scenario.error().ToString();
     const std::string once = ToJson(*scenario).dump();
