@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Measures everything that the READMEs' tables hold, from a bundle, and keeps what was printed in a folder.
 #
-#   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: windows engine small access overload timelines windowed study sweep
+#   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: windows engine small access overload timelines windowed study
+#                                                     sweep agree peers
 #
 # DEVICE (cuda) is the server's; SCALE (1) divides every size, for a rehearsal: DEVICE=cpu SCALE=64. Needs python3 with numpy for
-# `timelines` and `windowed`, and room for 2 x 8 GiB / SCALE in SCRATCH (a folder in memory; /dev/shm). A stage writes RESULTS/STAGE.txt, and its JSON, SVG
-# and HTML beside it; what fails is named at the end and the other stages go on.
+# `timelines` and `windowed`, and room for 2 x 8 GiB / SCALE in SCRATCH (a folder in memory; /dev/shm). PEERS is the script that `peers` runs
+# beside Tilewire. A stage writes RESULTS/STAGE.txt, and its JSON, SVG and HTML beside it; what fails is named at the end and the other stages go on.
 set -uo pipefail
 usage="usage: measure.sh BUNDLE RESULTS STAGE..."
 bundle=${1:?$usage} results=${2:?$usage}
@@ -133,7 +134,7 @@ study() {
     "$bin/tilewire-load" study "$operation" --sizes "4MiB,$((size / 2))MiB,$((size * 4))MiB" --connections 1,4,8 --blocks 0,1MiB,4MiB \
       --lanes 0,1,2,4 --seconds 0.4 --json "$results/study-$operation.json" --html "$results/study-$operation.html" || result=1
   done
-  for scenario in small mixed bulk; do
+  for scenario in small mixed bulk resident; do
     "$bin/tilewire-load" run "$here/../../deploy/load/$scenario.json" --ceilings --json "$results/$scenario.json" \
       --html "$results/$scenario.html" || result=1
   done
@@ -145,10 +146,24 @@ sweep() {
   python3 "$here/../bench/sweep.py" "$bundle" --device "$device" --mib "64,$(mib 1024)" --markdown "$results/sweep.md"
 }
 
+# Whether the load test, an independent client and the server's metrics agree.
+agree() {
+  local length=(--seconds 5 --rounds 5)
+  [[ $scale == 1 ]] || length=(--seconds 1 --rounds 2)
+  python3 "$here/../bench/agree.py" "$bundle" --device "$device" --callers 1,8 --rate 1000 "${length[@]}" --json "$results/agree.json" \
+    --markdown "$results/agree.md"
+}
+
+# Every operation by the load test, beside what a user would pick instead.
+peers() {
+  python3 "$here/../bench/load_peers.py" "$bundle" --device "$device" --size "$(mib 256)MiB" --seconds 1 --rounds 3 \
+    ${PEERS:+--peers "$PEERS"} --keep "$results/peers" --json "$results/peers.json" --markdown "$results/peers.md"
+}
+
 failed=()
 for stage in "$@"; do
   case $stage in
-    windows | engine | small | access | overload | timelines | windowed | study | sweep) ;;
+    windows | engine | small | access | overload | timelines | windowed | study | sweep | agree | peers) ;;
     *) echo "measure.sh: error: unknown stage $stage" >&2; exit 2 ;;
   esac
   echo "=== $stage"
