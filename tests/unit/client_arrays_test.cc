@@ -78,6 +78,19 @@ TEST_F(ClientArrays, PutAndGetKeepTheBytes) {
   EXPECT_EQ(server_.log().arrays, 0) << "each handle took its array with it";
 }
 
+TEST_F(ClientArrays, AStreamThatJoinsLateIsWaitedForWhenItBringsBytes) {
+  const ArraySpec spec = Spec(DType::kU8, {400'000});
+  const std::string data = Pattern(400'000);
+  const OwnedArray array = Stored(ArraySource::FromMemory(spec, data.data()));
+  FakeBehaviour behaviour;
+  behaviour.late_joiner = true;
+  server_.Behave(behaviour);
+  std::string bytes;
+  const auto reply = client_.Get(array.source(), Into(&bytes), {.connections = 2});
+  ASSERT_TRUE(reply) << reply.error().ToString();
+  EXPECT_TRUE(bytes == data);
+}
+
 TEST_F(ClientArrays, FortranFilesAreStoredInCOrder) {
   const testing::TempDir dir;
   testing::WriteFile(

@@ -3,7 +3,9 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <mutex>
+#include <string>
 
 #include "tests/unit/client_fake_arrays.h"
 #include "tests/unit/client_fake_compute.h"
@@ -49,6 +51,9 @@ class FakeServer::Impl final : public v1::Kernels::Service,
   FakeBehaviour behaviour_;
   FakeLog log_;
   FakeArrays arrays_;
+  std::atomic<bool> joined_{false};  ///< a stream has asked to
+  std::atomic<bool> first_over_{false};
+  std::string second_half_;  ///< written before first_over_
   std::unique_ptr<grpc::Server> server_;
 
  private:
@@ -70,6 +75,9 @@ class FakeServer::Impl final : public v1::Kernels::Service,
   /// The operands of an Open: resident ones, and room for the rest. `spec` is that of the last one.
   grpc::Status Operands(const v1::Open& open, const FakeBehaviour& behaviour, std::vector<Operand>* operands,
                         ArraySpec* spec);
+  /// The two streams of a Get with a late joiner.
+  grpc::Status GetFirstHalf(grpc::ServerContext* context, const FakeArray& array, Writer* stream);
+  grpc::Status JoinLate(grpc::ServerContext* context, Writer* stream);
   static void SendOpened(Writer* stream, const FakeBehaviour& behaviour);
   static void Send(Writer* stream, const FakeBehaviour& behaviour, const Computed& computed);
   /// An operand of a unary call.

@@ -26,6 +26,7 @@ struct FakeBehaviour {
   bool serving = true;                   ///< what the health service says
   int lost = 0;                          ///< that many calls that store lose their answer: UNAVAILABLE
   uint32_t list_page = 1000;             ///< arrays of a page of List, at most
+  bool late_joiner = false;  ///< Get ends well before the stream that joined it says Joined and brings a half
 
   enum class Lie {
     kNone,

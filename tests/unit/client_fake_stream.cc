@@ -1,4 +1,7 @@
 // The fake server's streams, and the service of arrays.
+#include <chrono>
+#include <thread>
+
 #include "proto/wire/codec.h"
 #include "tests/unit/client_fake_impl.h"
 
@@ -8,7 +11,9 @@ grpc::Status FakeServer::Impl::Execute(grpc::ServerContext* context, Stream* str
   FakeBehaviour behaviour;
   if (auto status = Begin(context, true, &behaviour); !status.ok()) return status;
   v1::ExecuteRequest request;
-  if (!stream->Read(&request) || !request.has_open()) return {grpc::INVALID_ARGUMENT, "no Open"};
+  if (!stream->Read(&request)) return {grpc::INVALID_ARGUMENT, "no message"};
+  if (request.has_join() && behaviour.late_joiner) return JoinLate(context, stream);
+  if (!request.has_open()) return {grpc::INVALID_ARGUMENT, "no Open"};
   if (behaviour.silent) return AwaitCancel(context);
   const v1::Open open = request.open();
   Note(open.options());
@@ -69,7 +74,7 @@ void FakeServer::Impl::SendOpened(Writer* stream, const FakeBehaviour& behaviour
   opened->set_block_bytes(behaviour.block_bytes);
   opened->set_window_bytes(behaviour.window_bytes);
   opened->set_max_message_bytes(behaviour.max_message_bytes);
-  opened->set_max_streams(1);
+  opened->set_max_streams(behaviour.late_joiner ? 2 : 1);
   const grpc::WriteOptions options;
   if (behaviour.lie != Lie::kNoOpened) stream->Write(response, options);
   if (behaviour.lie == Lie::kOpenedTwice) stream->Write(response, options);
@@ -95,7 +100,38 @@ grpc::Status FakeServer::Impl::Get(grpc::ServerContext* context, const v1::GetRe
   if (!array) return FakeArrays::NotFound(request->array(), "array");
   Note(request->options());
   SendOpened(stream, behaviour);
+  if (behaviour.late_joiner) return GetFirstHalf(context, *array, stream);
   Send(stream, behaviour, {array->spec, array->bytes, ""});
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::Impl::GetFirstHalf(grpc::ServerContext* context, const FakeArray& array,
+                                            Writer* stream) {
+  while (!joined_ && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const size_t half = array.bytes.size() / 2;
+  const grpc::WriteOptions options;
+  v1::ExecuteResponse message;
+  message.mutable_chunk()->set_data(array.bytes.substr(0, half));
+  stream->Write(message, options);
+  WriteSpec(array.spec, message.mutable_result()->add_results()->mutable_spec());
+  stream->Write(message, options);
+  second_half_ = array.bytes.substr(half);
+  first_over_ = true;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::Impl::JoinLate(grpc::ServerContext* context, Writer* stream) {
+  joined_ = true;
+  while (!first_over_ && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // Time for the client to see the first stream's end.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const grpc::WriteOptions options;
+  v1::ExecuteResponse message;
+  message.mutable_joined()->set_stream(1);
+  stream->Write(message, options);
+  message.mutable_chunk()->set_offset(second_half_.size());
+  message.mutable_chunk()->set_data(second_half_);
+  stream->Write(message, options);
   return grpc::Status::OK;
 }
 
