@@ -58,7 +58,12 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
       .store = {.bytes = config.store_bytes,
                 .bytes_per_identity = config.store_bytes_per_identity,
                 .seconds = config.store_seconds,
-                .longest_seconds = config.longest_store_seconds}};
+                .longest_seconds = config.longest_store_seconds},
+      .regions = {.prefix = config.allow_regions,
+                  .bytes = config.region_bytes,
+                  .bytes_per_identity = config.region_bytes_per_identity,
+                  .seconds = config.region_seconds,
+                  .longest_seconds = config.longest_region_seconds}};
 }
 
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {

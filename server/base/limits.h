@@ -30,6 +30,8 @@ inline constexpr int kMaxLanes = 64;
 inline constexpr int kMaxStreams = 64;
 /// Resident arrays of all callers: what is kept of each has no other bound.
 inline constexpr int64_t kMaxArrays = 65'536;
+/// Regions of all callers: each takes a descriptor and mappings.
+inline constexpr int64_t kMaxRegions = 1024;
 /// Options.store.idempotency_key: visible ASCII, at most.
 inline constexpr int kMaxIdempotencyKeyBytes = 128;
 /// Arrays of a page of a list, at most.

@@ -18,12 +18,17 @@ struct EngineStats {
   uint64_t jobs_windowed = 0;
   uint64_t blocks_copied = 0, bytes_copied_in = 0, bytes_copied_out = 0, ranges_computed = 0;
   uint64_t bytes_copied_by_cpu = 0;  // out of messages and into them
-  // Resident arrays: how many, the device bytes that they hold (part of those in use; forgotten ones that jobs
-  // still use count), and how many bytes they may hold.
+  // Resident arrays: how many, the device bytes that they hold (part of those in use; forgotten ones that
+  // jobs still use count), and how many bytes they may hold.
   uint32_t arrays_stored = 0;
   uint64_t array_bytes = 0, array_bytes_most = 0;
   // Since start: gone because their memory was needed, or because their time was over.
   uint64_t arrays_evicted = 0, arrays_expired = 0;
+  // Regions: how many, the bytes that they hold (forgotten ones that jobs still use, and those on their way,
+  // count), and how many bytes they may hold.
+  uint32_t regions = 0;
+  uint64_t region_bytes = 0, region_bytes_most = 0;
+  uint64_t regions_expired = 0;  ///< since start: gone because nobody used them for their time
   bool device_failed = false;
 };
 

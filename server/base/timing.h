@@ -39,15 +39,16 @@ struct Timing {
   std::array<double, kStageCount> stage_us;
   double wall_us = 0;
   uint64_t bytes_in = 0, bytes_out = 0, blocks = 0, ranges = 0;
-  uint64_t bytes_copied = 0;  ///< array bytes that the CPU copied
+  uint64_t region_bytes_in = 0, region_bytes_out = 0;  ///< read from and written to regions
+  uint64_t bytes_copied = 0;                           ///< array bytes that the CPU copied
   uint32_t lanes = 0, streams = 0;
   std::string device;
   double overlap = -1;  ///< < 0: not observed
   std::string bottleneck;
   double bottleneck_share = -1;  ///< of its measured rate; < 0: nothing to compare with
-  std::vector<Span> spans;     ///< only with trace
-  uint64_t spans_dropped = 0;  ///< that found no room among them
-  TimePoint origin;            ///< zero of the spans
+  std::vector<Span> spans;       ///< only with trace
+  uint64_t spans_dropped = 0;    ///< that found no room among them
+  TimePoint origin;              ///< zero of the spans
   Timing() { stage_us.fill(-1); }
   double of(Stage stage) const { return stage_us[static_cast<size_t>(stage)]; }
 };

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +16,9 @@
 
 #include "server/base/limits.h"
 #include "server/base/memory.h"
+#include "server/engine/guarded_copy.h"
 #include "server/engine/memory_pool.h"
+#include "server/engine/shared_memory.h"
 #include "server/engine/worker_pool.h"
 
 namespace tilewire::engine {
@@ -109,16 +112,26 @@ struct Copy {
   std::byte* to;
   const std::byte* from;
   size_t bytes;
+  bool shared = false;  ///< with a process that may take the memory away
 };
 
-void Run(WorkerPool& pool, const Copy& copy) {
+Status Run(WorkerPool& pool, const Copy& copy) {
+  std::atomic<bool> gone{false};
   pool.ParallelFor(static_cast<int64_t>(copy.bytes), kCopyPieceBytes, [&](int64_t begin, int64_t end) {
-    std::memcpy(copy.to + begin, copy.from + begin, static_cast<size_t>(end - begin));
+    const auto bytes = static_cast<size_t>(end - begin);
+    if (!copy.shared) {
+      std::memcpy(copy.to + begin, copy.from + begin, bytes);
+    } else if (!gone && !GuardedCopy(copy.to + begin, copy.from + begin, bytes)) {
+      gone = true;
+    }
   });
+  if (!gone) return {};
+  return RegionShrunk("pages of the region were not there: its shared memory was made smaller, or is full");
 }
 
-void Run(WorkerPool& pool, const Work& work) {
+Status Run(WorkerPool& pool, const Work& work) {
   std::visit([&pool](const auto& kind) { Run(pool, kind); }, work);
+  return {};
 }
 
 /// A thread (or a helper) takes submissions from a FIFO and shares each with the pool.
@@ -142,6 +155,12 @@ class CpuLane final : public Lane {
   }
   void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
     Submit({Copy{host, device, bytes}, std::move(done)});
+  }
+  void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
+    Submit({Copy{device, host, bytes, true}, std::move(done)});
+  }
+  void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
+    Submit({Copy{host, device, bytes, true}, std::move(done)});
   }
   void Launch(const Work& work, OnComplete done) override { Submit({work, std::move(done)}); }
   void Help(std::chrono::microseconds budget) override {
@@ -184,7 +203,7 @@ class CpuLane final : public Lane {
     lock.unlock();
     Completion completion;
     completion.begin = Clock::now();
-    std::visit([this](const auto& what) { Run(*pool_, what); }, submission.what);
+    completion.status = std::visit([this](const auto& what) { return Run(*pool_, what); }, submission.what);
     completion.end = Clock::now();
     submission.done(completion);
     submission = {};  // what the callback holds goes now, not when the next submission comes
@@ -223,6 +242,10 @@ class CpuDevice final : public Device {
   int64_t cached_bytes() const override { return device_memory_.cached_bytes(); }
   Result<Memory> AllocateDevice(size_t bytes) override { return device_memory_.Allocate(bytes); }
   Result<Memory> AllocatePinned(size_t bytes) override { return pinned_memory_.Allocate(bytes); }
+  // All memory is as fast as any.
+  Result<Memory> PinHost(std::byte* data, size_t bytes, bool) override {
+    return Memory(data, bytes, nullptr);
+  }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority) override {
     return std::make_unique<CpuLane>(&workers_);
   }

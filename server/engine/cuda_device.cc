@@ -39,6 +39,7 @@ class CudaDevice final : public Device {
     TILEWIRE_RETURN_IF_ERROR(health());
     return pinned_memory_.Allocate(bytes);
   }
+  Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) override;
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     return CudaLane::Make(ordinal_, priority, &health_);
   }
@@ -108,6 +109,24 @@ void CudaDevice::RawFreePinned(std::byte* data) {
   IgnoreCudaError(cudaFreeHost(base));
 }
 
+/// Errors are the memory's, not the device's: a client may shrink its file meanwhile, and what the driver
+/// then says must not count as a failure of the device.
+Result<Memory> CudaDevice::PinHost(std::byte* data, size_t bytes, bool writable) {
+  TILEWIRE_RETURN_IF_ERROR(health());
+  TILEWIRE_RETURN_IF_ERROR(health_.Note(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_))));
+  const unsigned flags = cudaHostRegisterPortable | (writable ? 0 : cudaHostRegisterReadOnly);
+  const cudaError_t error = cudaHostRegister(data, bytes, flags);
+  if (error == cudaSuccess)
+    return Memory(data, bytes, [ordinal = ordinal_](std::byte* pinned, size_t) {
+      IgnoreCudaError(cudaSetDevice(ordinal));
+      IgnoreCudaError(cudaHostUnregister(pinned));
+    });
+  Status status = ToStatus(error, "cudaHostRegister", __FILE__, __LINE__);
+  if (Classify(error) == CudaErrorClass::kOutOfMemory) return Fail(std::move(status));
+  return Fail(Status(Code::kFailedPrecondition, "REGION_UNPINNABLE",
+                     "the device cannot have this memory: " + std::string(status.message())));
+}
+
 Status CudaDevice::Try() {
   constexpr size_t kBytes = 4096;
   TILEWIRE_ASSIGN_OR_RETURN(Memory device, AllocateDevice(kBytes));
@@ -145,6 +164,9 @@ Result<DeviceFacts> ReadFacts(int ordinal) {
   int driver = 0, runtime = 0;
   TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaDriverGetVersion(&driver)));
   TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaRuntimeGetVersion(&runtime)));
+  int pins_read_only = 0;
+  TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(
+      cudaDeviceGetAttribute(&pins_read_only, cudaDevAttrHostRegisterReadOnlySupported, ordinal)));
   return DeviceFacts{
       .id = "cuda:" + std::to_string(ordinal),
       .name = properties.name,
@@ -155,6 +177,7 @@ Result<DeviceFacts> ReadFacts(int ordinal) {
       .runtime_version = VersionText(runtime),
       .host_memory = false,
       .kernels_reach_pinned = properties.unifiedAddressing != 0 && properties.canMapHostMemory != 0,
+      .pins_read_only = pins_read_only != 0,
   };
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/engine/cuda_error.h"
@@ -28,6 +29,13 @@ class CudaLane final : public Lane {
 
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override;
   void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override;
+  // The device copies from the pages that were pinned, whatever became of the file that they were of.
+  void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
+    CopyIn(device, host, bytes, std::move(done));
+  }
+  void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
+    CopyOut(host, device, bytes, std::move(done));
+  }
   void Launch(const Work& work, OnComplete done) override;
   void Help(std::chrono::microseconds budget) override;
 

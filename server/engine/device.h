@@ -33,6 +33,8 @@ struct DeviceFacts {
   bool host_memory = false;
   /// Kernels can read and write pinned memory where it is, slowly: worth it for what is too small to copy.
   bool kernels_reach_pinned = false;
+  /// PinHost() takes memory that may only be read.
+  bool pins_read_only = true;
 };
 
 // Work that a lane can launch. Pointers are device pointers to whole arrays; plans and memory outlive the
@@ -87,6 +89,11 @@ class Lane {
   virtual void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) = 0;
   /// Device to host (pinned on a GPU).
   virtual void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
+  /// The same from and to host memory that another process shares and may take away, see Device::PinHost.
+  /// Where that is noticed, the copy ends with FAILED_PRECONDITION `REGION_SHRUNK`; a device that copies from
+  /// pinned pages does not notice.
+  virtual void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) = 0;
+  virtual void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
   virtual void Launch(const Work& work, OnComplete done) = 0;
   /// Lends the calling thread to the lane for about `budget`: does what the lane's own thread would do next,
   /// callbacks included, until nothing is left, time is up or that thread is at it. Spares a small request
@@ -123,6 +130,12 @@ class Device {
   virtual Result<Memory> AllocateDevice(size_t bytes) = 0;
   /// Host memory that copies may run to and from at full speed, aligned to 4 KiB. `BUSY` when out of memory.
   virtual Result<Memory> AllocatePinned(size_t bytes) = 0;
+  /// Makes whole pages of host memory that the caller has mapped ready for the copies of every lane at full
+  /// speed, until the piece that is returned is gone. `writable`: for copies out too, else for copies in
+  /// alone. Takes long, up to some 0.5 s a GiB. `BUSY` when out of memory; FAILED_PRECONDITION
+  /// `REGION_UNPINNABLE` where the device cannot have this memory, which does it no harm. The memory must
+  /// stay mapped; it may be shrunk by others.
+  virtual Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) = 0;
   virtual Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) = 0;
   /// The kernels that launching `work` would run, in order; nothing is launched and the pointers of `work`
   /// may be null. Empty where the device has no kernels of its own (the CPU). May take milliseconds a kernel

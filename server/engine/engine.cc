@@ -4,7 +4,6 @@
 #include <future>
 #include <utility>
 
-#include "server/base/limits.h"
 #include "server/engine/memory_pool.h"
 #include "server/engine/random_id.h"
 
@@ -46,9 +45,11 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
                   options_.queue_seconds},
                  &timer_),
       ceiling_meter_(device_.get()),
-      arrays_(instance_, StoreLimitsOf(options_), &timer_, [this] {
-        if (admission_.BulkWaits()) timer_.Post([this] { admission_.Retry(); });
-      }) {
+      arrays_(instance_, StoreLimitsOf(options_), &timer_,
+              [this] {
+                if (admission_.BulkWaits()) timer_.Post([this] { admission_.Retry(); });
+              }),
+      regions_(instance_, options_.regions, device_.get(), &timer_) {
   admission_.SetReclaim([this](int64_t bytes) { return arrays_.Reclaim(bytes); });
   device_->SetDeviceBudget(options_.device_bytes);
   device_->SetPinnedBudget(options_.pinned_bytes);
@@ -62,7 +63,9 @@ Engine::~Engine() {
     jobs_gone_.wait(lock, [this] { return jobs_alive_ == 0; });
   }
   arrays_.Close(Gone());
-  // A queue bound or an array's end that came too late to be cancelled may still be on its way.
+  regions_.Close(Gone());
+  // A queue bound or the end of an array or region that came too late to be cancelled may still be on its
+  // way.
   std::promise<void> passed;
   timer_.At(Clock::now(), [&passed] { passed.set_value(); });
   passed.get_future().wait();
@@ -98,6 +101,7 @@ Status Engine::MakeLanes() {
 
 JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
   JobContext context{.lanes = std::move(lanes), .overlap = options_.overlap, .device_id = facts().id};
+  context.host_memory = facts().host_memory;
   context.device_health = [this] { return device_->health(); };
   context.on_device_failure = [this] { DeviceFailed(); };
   context.count = [this](int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges) {
@@ -124,11 +128,19 @@ Status Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* option
       *operation = MakePass(existing->spec(), (*operation)->name(), (*operation)->numeric_version());
       options->residents = {existing};
       options->store.reset();
+      options->regions.clear();
       resources->stored = existing->id();
       resources->room = Reservation();
     }
   }
-  options->residents.resize((*operation)->operands().size());
+  const size_t operands = (*operation)->operands().size();
+  options->residents.resize(operands);
+  options->regions.resize(operands);
+  for (size_t i = 0; i < operands; ++i)
+    if (options->regions[i])
+      TILEWIRE_RETURN_IF_ERROR(options->regions[i].Holds((*operation)->operands()[i].bytes(), false));
+  if (options->result_region)
+    TILEWIRE_RETURN_IF_ERROR(options->result_region.Holds((*operation)->result().bytes(), true));
   if (std::count(options->residents.begin(), options->residents.end(), nullptr) == 0)
     if (auto whole = (*operation)->Whole()) *operation = std::move(whole);
   return {};
@@ -145,6 +157,8 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   std::string why;
   const JobLayout layout = Arrange(&operation, options, &why);
   resources.residents = std::exchange(options.residents, {});
+  resources.regions = std::exchange(options.regions, {});
+  resources.result_region = std::exchange(options.result_region, {});
   const Demand demand = DemandOf(*operation, layout);
   // std::function wants copyable state.
   auto owned = std::make_shared<std::pair<std::unique_ptr<Operation>, JobResources>>(std::move(operation),
@@ -248,6 +262,7 @@ void Engine::DeviceFailed() {
   const Status gone = Gone();
   admission_.Close(gone);
   arrays_.Close(gone);
+  regions_.Close(gone);
   std::vector<std::shared_ptr<Job>> jobs;
   {
     std::lock_guard lock(mutex_);
@@ -263,6 +278,7 @@ EngineStats Engine::stats() const {
   EngineStats stats;
   admission_.Snapshot(&stats);
   arrays_.Snapshot(&stats);
+  regions_.Snapshot(&stats);
   stats.device_bytes_cached = static_cast<uint64_t>(device_->cached_bytes());
   stats.blocks_copied = blocks_.load(std::memory_order_relaxed);
   stats.bytes_copied_in = bytes_in_.load(std::memory_order_relaxed);

@@ -20,6 +20,7 @@
 #include "server/engine/introspection.h"
 #include "server/engine/job.h"
 #include "server/engine/operation.h"
+#include "server/engine/region_store.h"
 #include "server/engine/timer.h"
 
 namespace tilewire::engine {
@@ -37,19 +38,23 @@ struct EngineOptions {
   double queue_seconds = 10;
   int max_streams = 16;  ///< of one job
   StoreLimits store;
+  RegionLimits regions;
 };
 
 /// How a job lies in memory: decided before it is admitted, leased when it is.
 struct JobLayout {
   bool small = false;
   bool store = false;                                     ///< the result stays
+  bool to_region = false;                                 ///< or goes into a region
   std::vector<bool> resident;                             ///< [operand]: is there already
+  std::vector<bool> streamed;                             ///< [operand]: its bytes come over streams
   int64_t held_bytes = 0;                                 ///< by these, each once
   bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
   int64_t block_bytes = 0;
   int streams = 1;
   Ring ring;  ///< of a windowed job
 
+  bool output_staged() const { return !output_in_place && !store && !to_region; }
   bool all_resident() const { return std::find(resident.begin(), resident.end(), false) == resident.end(); }
 };
 
@@ -65,8 +70,9 @@ class Engine {
   ~Engine();
 
   /// Admits a job: RESOURCE_EXHAUSTED `LIMIT` or `BUSY`, DEADLINE_EXCEEDED, UNAVAILABLE when draining or
-  /// failed; what ArrayStore::Reserve says where the result is to be stored. Calls `on_opened` exactly once,
-  /// perhaps before it returns (then the id is 0). The job fails at options.deadline.
+  /// failed; what ArrayStore::Reserve says where the result is to be stored; INVALID_ARGUMENT where a region
+  /// does not hold what it is to. Calls `on_opened` exactly once, perhaps before it returns (then the id is
+  /// 0). The job fails at options.deadline.
   OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
   /// The caller no longer wants it: if it still waits, `on_opened` gets `why`.
   void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }
@@ -83,12 +89,14 @@ class Engine {
                        Introspection::OnKernels on_kernels);
 
   /// Measures the machine's limits, see MeasureCeilings(): admitted like a bulk job, for the memory it needs.
-  /// Refused `BUSY` at once while another measurement runs, else as Open() is; INTERNAL `DEVICE_FAILED` when the device is
-  /// gone. Calls `on_measured` exactly once.
+  /// Refused `BUSY` at once while another measurement runs, else as Open() is; INTERNAL `DEVICE_FAILED` when
+  /// the device is gone. Calls `on_measured` exactly once.
   void MeasureCeilings(CeilingMeter::OnMeasured on_measured);
 
   /// The arrays that stay on the device.
   ArrayStore& arrays() { return arrays_; }
+  /// Memory of clients that jobs read and write.
+  RegionStore& regions() { return regions_; }
 
   /// Drops a reference soon, on a thread that may enqueue device work.
   void DropSoon(std::shared_ptr<const void> hold);
@@ -133,6 +141,7 @@ class Engine {
   Admission admission_;
   CeilingMeter ceiling_meter_;
   ArrayStore arrays_;
+  RegionStore regions_;
   JobContext bulk_, small_;
   std::function<void(const Status&)> on_failure_;
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};

@@ -66,9 +66,9 @@ int64_t StagingBytes(const Operation& operation, const JobLayout& layout) {
   const auto staging = [&](const ArraySpec& spec) {
     return StagingBlocks(spec.bytes(), layout) * StagingBlockBytes(spec.bytes(), layout.block_bytes);
   };
-  int64_t bytes = layout.output_in_place || layout.store ? 0 : staging(operation.result());
-  for (size_t i = 0; i < layout.resident.size(); ++i)
-    if (!layout.resident[i] && !layout.inputs_in_place) bytes += staging(operation.operands()[i]);
+  int64_t bytes = layout.output_staged() ? staging(operation.result()) : 0;
+  for (size_t i = 0; i < layout.streamed.size(); ++i)
+    if (layout.streamed[i] && !layout.inputs_in_place) bytes += staging(operation.operands()[i]);
   return bytes;
 }
 
@@ -102,15 +102,22 @@ int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options
 JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options) const {
   JobLayout layout{.small = !options.store && IsSmallJob(operation),
                    .store = options.store.has_value(),
+                   .to_region = static_cast<bool>(options.result_region),
                    .block_bytes = BlockBytes(operation, options)};
   std::set<const ResidentArray*> held;
-  for (const ArrayUse& resident : options.residents) {
+  bool regions = layout.to_region;
+  for (size_t i = 0; i < options.residents.size(); ++i) {
+    const ArrayUse& resident = options.residents[i];
     layout.resident.push_back(resident != nullptr);
+    layout.streamed.push_back(!resident && !options.regions[i]);
+    regions = regions || options.regions[i];
     if (resident && held.insert(resident.get()).second) layout.held_bytes += resident->device_bytes();
   }
-  // Small jobs whose kernels reach pinned memory need neither staging nor copies.
-  layout.inputs_in_place = facts().host_memory || (facts().kernels_reach_pinned && layout.small);
-  layout.output_in_place = facts().host_memory || (layout.inputs_in_place && !operation.result_is_operand());
+  // Small jobs whose kernels reach pinned memory need neither staging nor copies. But for regions: these are
+  // copied by the device, since what the CPU touches may be gone.
+  layout.inputs_in_place = facts().host_memory || (facts().kernels_reach_pinned && layout.small && !regions);
+  layout.output_in_place = !layout.to_region && (facts().host_memory ||
+                                                 (layout.inputs_in_place && !operation.result_is_operand()));
   return layout;
 }
 
@@ -254,10 +261,10 @@ Status Engine::LeaseStaging(const Operation& operation, const JobLayout& layout,
     }
     return {};
   };
-  for (size_t i = 0; i < layout.resident.size(); ++i)
-    if (!layout.resident[i] && !layout.inputs_in_place)
+  for (size_t i = 0; i < layout.streamed.size(); ++i)
+    if (layout.streamed[i] && !layout.inputs_in_place)
       TILEWIRE_RETURN_IF_ERROR(stage(operation.operands()[i].bytes(), &resources->input_blocks));
-  if (layout.output_in_place || layout.store) return {};
+  if (!layout.output_staged()) return {};
   return stage(operation.result().bytes(), &resources->output_blocks);
 }
 

@@ -27,9 +27,9 @@ Status Intake::BeginChunk(uint32_t operand, uint64_t offset, uint64_t bytes) {
   if (operand >= runs_.size())
     return BadValue("chunk.operand", std::to_string(operand), "0 to " + std::to_string(runs_.size() - 1))
         .value();
-  if (job_->resident(operand))
+  if (!job_->streamed(operand))
     return BadValue("chunk.operand", std::to_string(operand),
-                    "an operand that is no resident array; nothing is sent for one that is")
+                    "an operand that is neither a resident array nor in a region; nothing is sent for those")
         .value();
   const std::string where = "operand " + std::to_string(operand) + ", offset " + std::to_string(offset);
   if (bytes == 0) return BadValue("chunk.data", "empty (" + where + ")", "1 byte or more").value();

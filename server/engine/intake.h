@@ -27,8 +27,8 @@ class Intake {
   Intake(const Intake&) = delete;
   Intake& operator=(const Intake&) = delete;
 
-  /// Begins chunk [offset, offset + bytes) of `operand`. INVALID_ARGUMENT: no such operand, or a resident
-  /// array (BAD_VALUE), empty, beyond the end, or against the rule of runs (RUN_RULE).
+  /// Begins chunk [offset, offset + bytes) of `operand`. INVALID_ARGUMENT: no such operand, or one
+  /// that is not streamed (BAD_VALUE), empty, beyond the end, or against the rule of runs (RUN_RULE).
   Status BeginChunk(uint32_t operand, uint64_t offset, uint64_t bytes);
   /// Where the next bytes of the chunk go and how many at most; nothing while the job has no place for them
   /// (then WhenPlaceFree) or has failed (Job::status).

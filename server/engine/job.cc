@@ -12,6 +12,13 @@ uint32_t LanesOf(const JobContext& context, const JobOptions& options, bool over
   return options.lanes > 0 ? std::min(all, static_cast<uint32_t>(options.lanes)) : all;
 }
 
+std::vector<uint32_t> InRegions(const JobResources& resources) {
+  std::vector<uint32_t> operands;
+  for (uint32_t i = 0; i < resources.regions.size(); ++i)
+    if (resources.regions[i]) operands.push_back(i);
+  return operands;
+}
+
 }  // namespace
 
 Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
@@ -23,20 +30,23 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       overlap_(context->overlap && !options.sequential),
       lanes_(LanesOf(*context, options, overlap_)),
       resources_(std::move(resources)),
-      streamed_(
+      in_regions_(InRegions(resources_)),
+      arriving_(
           static_cast<size_t>(std::count(resources_.residents.begin(), resources_.residents.end(), nullptr))),
+      streamed_(arriving_ - in_regions_.size()),
       stores_(resources_.room || !resources_.stored.empty()),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!ResultWaits() || operation_->finish_work(resources_.buffers))),
       spans_(options.arrived, options.trace) {
-  const int64_t blocks = (operand_bytes() + block_bytes() - 1) / block_bytes();
-  for (const ArrayUse& resident : resources_.residents) claimed_.emplace_back(resident ? 0 : blocks);
-  blocks_left_ = blocks * static_cast<int64_t>(streamed_);
+  const int64_t blocks = BlockCount();
+  for (uint32_t i = 0; i < resources_.residents.size(); ++i) claimed_.emplace_back(streamed(i) ? blocks : 0);
+  blocks_left_ = blocks * static_cast<int64_t>(arriving_);
   ranges_left_ = operation_->range_count();
   for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
-  for (size_t i = 0; i < resources_.output_blocks.size(); ++i) free_outputs_.push_back(static_cast<int>(i));
+  const size_t outputs = result_region() ? kCopiesPerLane * lanes_ : resources_.output_blocks.size();
+  for (size_t i = 0; i < outputs; ++i) free_outputs_.push_back(static_cast<int>(i));
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
-  if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), streamed_);
+  if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), arriving_);
   CountMissing();
 }
 
@@ -45,7 +55,7 @@ void Job::CountMissing() {
   for (int64_t i = 0; i < ranges_left_; ++i) {
     const ByteInterval bytes = operation_->range_bytes(i);
     const int64_t blocks = (bytes.end - 1) / block_bytes() - bytes.begin / block_bytes() + 1;
-    missing_[i] = static_cast<uint32_t>(blocks * static_cast<int64_t>(streamed_));
+    missing_[i] = static_cast<uint32_t>(blocks * static_cast<int64_t>(arriving_));
   }
 }
 
@@ -106,43 +116,6 @@ void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
   RunAll(&later);
 }
 
-/// A block of a windowed job may lie in several slots, hence in several copies: on one lane, so that the last
-/// one to be done is the last one.
-void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
-  const int lane = NextLane();
-  lanes_used_ |= uint64_t{1} << lane;
-  launched_ = true;
-  Span span{.stage = Stage::kH2D,
-            .track = static_cast<uint32_t>(lane),
-            .index = static_cast<uint64_t>(index),
-            .operand = operand};
-  const std::byte* from = resources_.input_blocks[block.staging].data();
-  for (int64_t at = index * block_bytes(), end = at + BlockLength(operand_bytes(), index); at < end;) {
-    const std::span<std::byte> to = PieceAt(resources_.buffers.operands[operand], at, end - at);
-    at += static_cast<int64_t>(to.size());
-    span.bytes = to.size();
-    context_->lanes[lane]->CopyIn(
-        to.data(), from, to.size(),
-        [self = shared_from_this(), span, index, block, last = at == end](const Completion& completion) {
-          Deferred after;
-          {
-            std::lock_guard inner(self->mutex_);
-            self->CompletedLocked(span, completion, &after);
-            if (last) self->BlockCopiedLocked(index, block, &after);
-          }
-          RunAll(&after);
-          self->ReportDeviceFailure(completion);
-        });
-    from += to.size();
-  }
-}
-
-void Job::BlockCopiedLocked(int64_t index, Block block, Deferred* later) {
-  free_blocks_.push_back(block.staging);
-  WakeBlockWaitersLocked(later);
-  if (status_.ok() && !ordered_) BlockArrivedLocked(index, later);
-}
-
 void Job::ReturnBlock(Block block) {
   if (block.staging < 0) return;
   Deferred later;
@@ -171,7 +144,8 @@ void Job::WhenBlockFree(std::function<void()> function, int stream, int64_t inde
 void Job::Help() {
   // Longer than a small request's work on either device, shorter than anybody else on this thread would mind.
   constexpr std::chrono::microseconds kBudget{200};
-  if (context_->small) context_->lanes[0]->Help(kBudget);
+  const bool touches_regions = !in_regions_.empty() || result_region();
+  if (context_->small && !touches_regions) context_->lanes[0]->Help(kBudget);
 }
 
 // --- compute --------------------------------------------------------------------------------------
@@ -280,6 +254,8 @@ Timing Job::timing() const {
   spans_.Fill(Clock::now(), &timing);
   timing.bytes_in = bytes_arrived_;
   timing.bytes_out = next_offset_;
+  timing.region_bytes_in = region_in_;
+  timing.region_bytes_out = region_out_;
   timing.bytes_copied = bytes_copied_.load(std::memory_order_relaxed);
   timing.blocks = blocks_arrived_;
   if (!operation_->result_is_operand()) timing.ranges = operation_->range_count() - ranges_left_;
@@ -290,8 +266,8 @@ Timing Job::timing() const {
     if (timing.bottleneck == StageName(stage) && rate > 0 && timing.of(stage) > 0)
       timing.bottleneck_share = static_cast<double>(bytes) / (timing.of(stage) * 1e-6) / rate;
   };
-  share(Stage::kH2D, timing.bytes_in, context_->copy_rates.in);
-  share(Stage::kD2H, timing.bytes_out, context_->copy_rates.out);
+  share(Stage::kH2D, timing.bytes_in + timing.region_bytes_in, context_->copy_rates.in);
+  share(Stage::kD2H, timing.bytes_out + timing.region_bytes_out, context_->copy_rates.out);
   return timing;
 }
 

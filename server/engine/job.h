@@ -48,12 +48,18 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string& identity() const { return identity_; }
   const Operation& operation() const { return *operation_; }
   int64_t block_bytes() const { return resources_.block_bytes; }
-  /// Whether the operand is a resident array, so that no bytes are to come for it.
-  bool resident(uint32_t operand) const { return resources_.residents[operand] != nullptr; }
-  /// Whether any operand is none.
+  /// Whether the operand's bytes come over streams: it is neither a resident array nor in a region.
+  bool streamed(uint32_t operand) const {
+    return !resources_.residents[operand] && !resources_.regions[operand];
+  }
+  /// Whether any operand's do.
   bool takes_input() const { return streamed_ > 0; }
   /// Whether the result stays on the device, as an array: then there is no output.
   bool stores() const { return stores_; }
+  /// Where the result is written: then there is no output either. Null region: nowhere.
+  const RegionPart& result_region() const { return resources_.result_region; }
+  /// Whether the result is told by NextOutput().
+  bool hands_out() const { return !stores_ && !result_region(); }
   /// The array's id; empty until stream 0 was told that nothing is left.
   std::string stored_id() const;
   /// Starts what needs no input. Once, before anything else.
@@ -134,6 +140,9 @@ class Job : public std::enable_shared_from_this<Job> {
 
  private:
   using Deferred = std::vector<std::function<void()>>;
+  /// Copies from and to regions that are under way at once: enough to hide the waits between them, and few
+  /// enough for other jobs to get on the lanes.
+  static constexpr int64_t kCopiesPerLane = 4;
   struct Stream {
     bool half_closed = false;
     bool done = false;
@@ -153,6 +162,7 @@ class Job : public std::enable_shared_from_this<Job> {
   int64_t BlockLength(int64_t total, int64_t index) const {
     return std::min(block_bytes(), total - index * block_bytes());
   }
+  int64_t BlockCount() const { return (operand_bytes() + block_bytes() - 1) / block_bytes(); }
   void CountMissing();
   int NextLane() { return static_cast<int>(next_lane_++ % lanes_); }
   /// Where the bytes from `offset` on of an operand at `base` lie: `bytes` of them, or as many as are in one
@@ -175,6 +185,10 @@ class Job : public std::enable_shared_from_this<Job> {
   /// `bytes` of range `range` of a windowed job are needed no more; see Window::Leave.
   void LeaveLocked(int64_t range, int64_t bytes, Deferred* later);
   void CopyInLocked(uint32_t operand, int64_t index, Block block);
+  /// Copies blocks of operands that lie in regions, block by block over these, as far as there is room.
+  void PumpRegionsLocked(Deferred* later);
+  /// REGION_SHRUNK where a region of the job is no longer what it was.
+  Status CheckRegionsLocked() const;
   void BlockCopiedLocked(int64_t index, Block block, Deferred* later);
   void BlockArrivedLocked(int64_t index, Deferred* later);
   void LaunchRangeLocked(int64_t range, Deferred* later);
@@ -183,6 +197,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void ResultReadyLocked(int64_t bytes, Deferred* later);
   void PumpOutputLocked(Deferred* later);
   void StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer);
+  void WrittenLocked(int64_t bytes, int buffer, Deferred* later);
   void ReturnOutput(int buffer);
   void ReturnPiece(int64_t offset, int64_t bytes);
   void DeliverLocked(Deferred* later);
@@ -202,8 +217,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
   bool EverythingTakenLocked() const {
-    return (input_ended_ || !takes_input()) &&
-           (stores_ ? ready_bytes_ : next_offset_) == operation_->result().bytes();
+    const int64_t out = stores_ ? ready_bytes_ : result_region() ? region_out_ : next_offset_;
+    return (input_ended_ || !takes_input()) && out == operation_->result().bytes();
   }
   bool JoinedDoneLocked() const {
     return std::all_of(streams_.begin() + 1, streams_.end(),
@@ -216,7 +231,9 @@ class Job : public std::enable_shared_from_this<Job> {
   const bool overlap_;
   const uint32_t lanes_;  ///< of the context's, from the first
   JobResources resources_;
-  const size_t streamed_;  ///< operands whose bytes come over streams
+  const std::vector<uint32_t> in_regions_;  ///< operands whose bytes come from regions
+  const size_t arriving_;                   ///< operands that are not resident: these, and
+  const size_t streamed_;                   ///< those whose bytes come over streams
   const bool stores_;
   Timer* timer_ = nullptr;
   Timer::Id deadline_timer_ = 0;
@@ -243,7 +260,10 @@ class Job : public std::enable_shared_from_this<Job> {
   std::optional<Window> window_;            ///< of a windowed job
   bool input_ended_ = false;
   int64_t blocks_left_ = 0;  ///< not yet on the device, over all operands
+  /// Of operands in regions, block by block over these: begun, and done.
+  int64_t region_begun_ = 0, region_done_ = 0;
   uint64_t blocks_arrived_ = 0, bytes_arrived_ = 0;
+  uint64_t region_in_ = 0;                 ///< bytes read from regions
   std::atomic<uint64_t> bytes_copied_{0};  ///< by the CPU, either way
   // Compute.
   std::vector<uint32_t> missing_;  ///< [range]: blocks it waits for, over all operands
@@ -257,6 +277,7 @@ class Job : public std::enable_shared_from_this<Job> {
   int64_t ready_bytes_ = 0;       ///< result bytes on the device, a prefix
   int64_t next_copy_ = 0;         ///< result byte to copy out next
   int64_t next_offset_ = 0;       ///< result byte to deliver next
+  int64_t region_out_ = 0;        ///< result bytes written to a region
   std::vector<int> free_outputs_;
   std::map<int64_t, int> copied_;             ///< output offset → buffer, waiting for its turn
   std::vector<OutputWaiter> output_waiters_;  ///< at most one a stream, in the order they asked

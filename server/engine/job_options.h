@@ -15,6 +15,7 @@
 #include "server/engine/copy_rates.h"
 #include "server/engine/device.h"
 #include "server/engine/operation.h"
+#include "server/engine/region_store.h"
 #include "server/engine/window.h"
 
 namespace tilewire::engine {
@@ -40,6 +41,8 @@ struct JobOptions {
   int lanes = 0;            ///< at most so many; 0: all
   bool sequential = false;  ///< without overlap, whatever the engine does otherwise
   std::vector<ArrayUse> residents;    ///< [operand]: the resident array that it is, null: none; or empty
+  std::vector<RegionPart> regions;    ///< [operand]: where in a region it lies, or none; or empty
+  RegionPart result_region;           ///< where the result is to be written instead of handed out
   std::optional<StoreOptions> store;  ///< keep the result on the device
   TimePoint arrived = Clock::now();   ///< origin of its spans
   TimePoint deadline = TimePoint::max();
@@ -60,16 +63,19 @@ struct JobResources {
   bool output_in_place = false;
   Ring ring;                        ///< of a windowed job
   std::vector<ArrayUse> residents;  ///< [operand], null where its bytes come
-  Reservation room;                 ///< for the result, where it is to be stored,
-  Memory result;                    ///< which then lies here
-  std::string stored;               ///< id of the array that is the result already
+  std::vector<RegionPart> regions;  ///< [operand]: these come from here
+  RegionPart result_region;
+  Reservation room;    ///< for the result, where it is to be stored,
+  Memory result;       ///< which then lies here
+  std::string stored;  ///< id of the array that is the result already
 };
 
 /// What all jobs of an engine share. Outlives every job.
 struct JobContext {
   std::vector<Lane*> lanes;  ///< the job uses these in turn
   bool overlap = true;
-  bool small = false;  ///< jobs are short: their callers may lend a hand (Job::Help)
+  bool small = false;        ///< jobs are short: their callers may lend a hand (Job::Help)
+  bool host_memory = false;  ///< lanes copy with the CPU
   std::string device_id;
   CopyRates copy_rates;  ///< zeros where none were measured
   std::function<Status()> device_health;

@@ -44,8 +44,10 @@ void Job::PumpOutputLocked(Deferred* later) {
 void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
   const int lane = NextLane();
   lanes_used_ |= uint64_t{1} << lane;
-  context_->lanes[lane]->CopyOut(
-      resources_.output_blocks[buffer].data(), ResultAt(offset), bytes,
+  const bool shared = static_cast<bool>(result_region());
+  std::byte* const to = shared ? result_region().data() + offset : resources_.output_blocks[buffer].data();
+  (context_->lanes[lane]->*(shared ? &Lane::CopyOutShared : &Lane::CopyOut))(
+      to, ResultAt(offset), bytes,
       [self = shared_from_this(), offset, bytes, buffer,
        span = Span{.stage = Stage::kD2H,
                    .track = static_cast<uint32_t>(lane),
@@ -55,14 +57,28 @@ void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
         {
           std::lock_guard lock(self->mutex_);
           if (self->CompletedLocked(span, completion, &later)) {
-            self->copied_.emplace(offset, buffer);
+            if (!self->result_region()) self->copied_.emplace(offset, buffer);
             if (self->ResultInRing()) self->LeaveLocked(RangeAt(*self->operation_, offset), bytes, &later);
+            if (self->result_region()) self->WrittenLocked(bytes, buffer, &later);
             self->DeliverLocked(&later);
           }
         }
         RunAll(&later);
         self->ReportDeviceFailure(completion);
       });
+}
+
+/// A run of the result is in its region.
+void Job::WrittenLocked(int64_t bytes, int buffer, Deferred* later) {
+  region_out_ += bytes;
+  free_outputs_.push_back(buffer);
+  context_->count(0, 0, bytes, 0);
+  if (context_->host_memory) CountCopied(static_cast<uint64_t>(bytes));
+  if (region_out_ < operation_->result().bytes()) return PumpOutputLocked(later);
+  const Status status = result_region().region->Check();
+  if (status.ok()) return;
+  region_out_ -= bytes;  // or the job would count as done, too late to fail
+  FailLocked(status, later);
 }
 
 /// Whether nothing is left for a stream that waits.
@@ -96,7 +112,7 @@ void Job::DeliverLocked(Deferred* later) {
 
 /// The next run of result bytes, if it is on the host.
 std::optional<OutputPiece> Job::NextPieceLocked() {
-  if (stores_ || next_offset_ >= ready_bytes_) return std::nullopt;
+  if (stores_ || result_region() || next_offset_ >= ready_bytes_) return std::nullopt;
   OutputPiece piece{.offset = next_offset_};
   const int64_t end = std::min(OutputEnd(next_offset_), ready_bytes_);
   piece.bytes = static_cast<size_t>(end - next_offset_);

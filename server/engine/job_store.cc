@@ -1,4 +1,4 @@
-// What differs in a job whose operands lie on the device already, or whose result stays there.
+// What differs in a job whose operands are there already, or whose result stays on the device.
 #include <utility>
 
 #include "server/engine/job.h"
@@ -14,8 +14,10 @@ void Job::Begin() {
       stored_id_ = resources_.stored;
       storing_ = true;
       ResultReadyLocked(operation_->result().bytes(), &later);
-    } else if (!takes_input()) {
+    } else if (arriving_ == 0) {
       for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, &later);
+    } else {
+      PumpRegionsLocked(&later);
     }
   }
   RunAll(&later);

@@ -44,6 +44,7 @@ void Job::WakeBlockWaitersLocked(Deferred* later) {
 void Job::LeaveLocked(int64_t range, int64_t bytes, Deferred* later) {
   window_->Leave(range, bytes);
   WakeBlockWaitersLocked(later);
+  PumpRegionsLocked(later);
 }
 
 void Job::ReturnPiece(int64_t offset, int64_t bytes) {
@@ -56,9 +57,11 @@ void Job::ReturnPiece(int64_t offset, int64_t bytes) {
 }
 
 /// Were one stream not waiting, or waiting for what the device or a reader will free, it might yet bring the
-/// bytes that the others wait for.
+/// bytes that the others wait for. Regions always bring theirs.
 void Job::CheckWindowLocked(Deferred* later) {
   if (!window_) return;
+  const auto operands = static_cast<int64_t>(in_regions_.size());
+  if (operands > 0 && region_begun_ / operands * block_bytes() <= window_->lowest_missing()) return;
   const BlockWaiter* blamed = nullptr;
   for (size_t stream = 0; stream < streams_.size(); ++stream) {
     if (streams_[stream].half_closed) continue;

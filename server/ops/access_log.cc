@@ -30,7 +30,7 @@ void LogCall(const rpc::CallRecord& record) {
   const auto level = CallLevel(record.status);
   if (!spdlog::should_log(level)) return;
   std::vector<Field> fields;
-  fields.reserve(28);
+  fields.reserve(30);
   auto add_text = [&](std::string_view name, std::string_view text) {
     if (!text.empty()) fields.emplace_back(name, text);
   };
@@ -42,6 +42,8 @@ void LogCall(const rpc::CallRecord& record) {
   fields.emplace_back("wall_us", timing.wall_us);
   fields.emplace_back("bytes_in", record.bytes_in);
   fields.emplace_back("bytes_out", record.bytes_out);
+  if (timing.region_bytes_in > 0) fields.emplace_back("region_bytes_in", timing.region_bytes_in);
+  if (timing.region_bytes_out > 0) fields.emplace_back("region_bytes_out", timing.region_bytes_out);
   for (int i = 1; i < kStageCount; ++i) {
     const Stage stage = static_cast<Stage>(i);
     if (timing.of(stage) >= 0) fields.emplace_back(std::string(StageName(stage)) + "_us", timing.of(stage));

@@ -29,9 +29,13 @@ struct Config {
   int64_t store_bytes = 0;               ///< of arrays that stay; 0: half of what large jobs may have
   int64_t store_bytes_per_identity = 0;  ///< 0: the same
   double store_seconds = 3600, longest_store_seconds = 86400;
+  std::string allow_regions;              ///< prefix of names; empty: off
+  int64_t region_bytes = 0;               ///< of registered memory; 0: half of usable memory
+  int64_t region_bytes_per_identity = 0;  ///< 0: the same
+  double region_seconds = 3600, longest_region_seconds = 86400;
   int64_t receive_quota = rpc::kDefaultReceiveQuotaBytes;
   int64_t receive_window = rpc::kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
-  std::string metrics_listen;  ///< empty: off
+  std::string metrics_listen;                                ///< empty: off
   bool reflection = false;
   std::string identity_header;  ///< lower case; empty: off
   double drain_seconds = 30;

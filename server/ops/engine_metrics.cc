@@ -31,6 +31,9 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   gauge("arrays_stored", "Resident arrays", stats.arrays_stored);
   gauge("array_bytes", "Device memory that resident arrays hold", stats.array_bytes);
   gauge("array_budget_bytes", "Device memory that resident arrays may hold", stats.array_bytes_most);
+  gauge("regions", "Registered regions of clients' memory", stats.regions);
+  gauge("region_bytes", "Clients' memory that regions hold", stats.region_bytes);
+  gauge("region_budget_bytes", "Clients' memory that regions may hold", stats.region_bytes_most);
   gauge("pinned_budget_bytes", "Pinned host memory that jobs may lease", stats.pinned_bytes);
   gauge("pinned_used_bytes", "Pinned host memory that jobs lease now", stats.pinned_bytes_in_use);
   gauge("jobs_in_flight", "Jobs admitted and not yet ended", stats.jobs_in_flight);
@@ -40,6 +43,7 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   counter("jobs_windowed_total", "Jobs admitted whose arrays did not fit", stats.jobs_windowed);
   counter("arrays_evicted_total", "Arrays gone because their memory was needed", stats.arrays_evicted);
   counter("arrays_expired_total", "Arrays gone because their time was over", stats.arrays_expired);
+  counter("regions_expired_total", "Regions gone because nobody used them", stats.regions_expired);
   counter("blocks_copied_total", "Blocks copied into place", stats.blocks_copied);
   counter("ranges_computed_total", "Ranges computed", stats.ranges_computed);
   counter("copied_in_bytes_total", "Bytes copied to the device", stats.bytes_copied_in);

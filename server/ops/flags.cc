@@ -198,6 +198,22 @@ void AddStoreFlags(std::vector<Flag>* flags) {
                            "Seconds that a caller may ask for"));
 }
 
+void AddRegionFlags(std::vector<Flag>* flags) {
+  constexpr double kYear = 31'536'000;
+  flags->push_back(Text("allow-regions", "PREFIX", &Config::allow_regions, "a slash and 1 to 199 characters",
+                        ParseRegionPrefix,
+                        "Let clients on this host register POSIX shared memory whose names begin so"));
+  flags->push_back(Bytes("region-bytes", &Config::region_bytes, kMiB, kMaxMemoryBytes,
+                         "half of usable memory",
+                         "Bytes of memory, in whole pages, that clients may register"));
+  flags->push_back(Bytes("region-bytes-per-identity", &Config::region_bytes_per_identity, kMiB,
+                         kMaxMemoryBytes, "--region-bytes", "Bytes of these that one caller may register"));
+  flags->push_back(Seconds("region-seconds", &Config::region_seconds, 1, kYear,
+                           "Seconds that an unused region is kept where its caller does not say"));
+  flags->push_back(Seconds("longest-region-seconds", &Config::longest_region_seconds, 1, kYear,
+                           "Seconds that a caller may ask for a region"));
+}
+
 void AddOperatorFlags(std::vector<Flag>* flags) {
   flags->push_back(Text("metrics-listen", "ADDR", &Config::metrics_listen,
                         "host:port, [v6]:port; port 0 picks one", ParseMetricsListen,
@@ -226,6 +242,7 @@ const std::vector<Flag>& Flags() {
     AddNetworkFlags(&all);
     AddEngineFlags(&all);
     AddStoreFlags(&all);
+    AddRegionFlags(&all);
     AddOperatorFlags(&all);
     return all;
   }();
@@ -242,6 +259,10 @@ Status CheckConfig(const Config& config) {
   if (config.store_seconds > config.longest_store_seconds)
     return BadValue("--store-seconds", SecondsText(config.store_seconds),
                     "at most --longest-store-seconds, " + SecondsText(config.longest_store_seconds))
+        .value();
+  if (config.region_seconds > config.longest_region_seconds)
+    return BadValue("--region-seconds", SecondsText(config.region_seconds),
+                    "at most --longest-region-seconds, " + SecondsText(config.longest_region_seconds))
         .value();
   return Status();
 }

@@ -163,6 +163,18 @@ Result<std::string> ParseHeader(std::string_view flag, std::string_view text) {
                       " letters, digits, '-', '_' and '.', not beginning with grpc- nor ending with -bin");
 }
 
+Result<std::string> ParseRegionPrefix(std::string_view flag, std::string_view text) {
+  constexpr size_t kLongest = 200;  // leaves room for the rest of a name
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  if (text.empty()) return std::string();
+  if (plain && text.size() > 1 && text.size() <= kLongest && text.rfind('/') == 0 &&
+      text.find("..") == text.npos)
+    return std::string(text);
+  return BadValue(flag, text,
+                  "a slash and 1 to " + std::to_string(kLongest - 1) +
+                      " visible ASCII characters, none of them a slash, without \"..\"");
+}
+
 std::string FormatBytes(int64_t bytes) {
   for (auto [suffix, unit] : kUnits) {
     if (bytes != 0 && bytes % unit == 0) return std::to_string(bytes / unit) + std::string(suffix);

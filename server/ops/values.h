@@ -40,6 +40,10 @@ Result<std::string> ParseDevice(std::string_view flag, std::string_view text);
 /// A gRPC metadata key, in lower case; empty is allowed and means off.
 Result<std::string> ParseHeader(std::string_view flag, std::string_view text);
 
+/// What names of shared memory must begin with: a slash, then visible ASCII without slashes and ".."; empty
+/// is allowed and means off.
+Result<std::string> ParseRegionPrefix(std::string_view flag, std::string_view text);
+
 /// `bytes` in the largest unit that divides it: "4MiB", "1000".
 std::string FormatBytes(int64_t bytes);
 

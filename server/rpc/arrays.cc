@@ -1,11 +1,11 @@
 #include "server/rpc/arrays.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "server/base/limits.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/plain.h"
+#include "server/rpc/references.h"
 #include "tilewire/v1/arrays.pb.h"
 
 namespace tilewire::rpc {
@@ -41,18 +41,9 @@ Result<Getting> ParseGet(GetCall& call) {
   TILEWIRE_ASSIGN_OR_RETURN(engine::ArrayUse use,
                             call.engine().arrays().Use(request.array(), call.record().identity, "array"));
   getting.operation = engine::MakePass(use->spec(), "get");
-  getting.options.residents.push_back(std::move(use));
+  Finder finder(&call.engine(), call.record().identity);
+  TILEWIRE_RETURN_IF_ERROR(Complete(request.options(), {{std::move(use)}, {}}, &finder, &getting.options));
   return getting;
-}
-
-/// Where a page begins, from the token of the one before.
-Result<uint64_t> PageBegin(const std::string& page) {
-  uint64_t begin = 0;
-  const char* const end = page.data() + page.size();
-  const auto read = std::from_chars(page.data(), end, begin);
-  if (page.empty() || (read.ec == std::errc() && read.ptr == end)) return begin;
-  return BadValue("page", std::to_string(page.size()) + " characters",
-                  "a ListResponse.next_page, or nothing");
 }
 
 }  // namespace
@@ -87,14 +78,9 @@ Task<Status> ServeStat(UnaryCall& call, grpc::ByteBuffer* reply) {
 Task<Status> ServeList(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::ListRequest>(&call.request);
   if (!request) co_return request.error();
-  if (request->page_size() > kMaxListPage)
-    co_return BadValue("page_size", std::to_string(request->page_size()),
-                       "0 to " + std::to_string(kMaxListPage))
-        .value();
-  const auto begin = PageBegin(request->page());
-  if (!begin) co_return begin.error();
-  const auto page = call.engine().arrays().List(
-      call.record().identity, *begin, request->page_size() > 0 ? request->page_size() : kMaxListPage);
+  const auto wanted = PageOf(request->page_size(), request->page());
+  if (!wanted) co_return wanted.error();
+  const auto page = call.engine().arrays().List(call.record().identity, wanted->begin, wanted->size);
   v1::ListResponse response;
   for (const engine::ArrayFacts& facts : page.arrays)
     ToProto(facts, call.engine().facts().id, response.add_arrays());

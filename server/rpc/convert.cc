@@ -1,6 +1,7 @@
 #include "server/rpc/convert.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,8 @@ void ToProto(const Timing& timing, v1::Timing* out) {
   out->set_wall_us(timing.wall_us);
   out->set_bytes_in(timing.bytes_in);
   out->set_bytes_out(timing.bytes_out);
+  out->set_region_bytes_in(timing.region_bytes_in);
+  out->set_region_bytes_out(timing.region_bytes_out);
   out->set_bytes_copied(timing.bytes_copied);
   out->set_blocks(timing.blocks);
   out->set_ranges(timing.ranges);
@@ -55,6 +58,15 @@ void ToProto(const Timing& timing, v1::Timing* out) {
     s->set_operand(span.operand);
   }
   out->set_spans_dropped(timing.spans_dropped);
+}
+
+void DescribeResult(const engine::Job& job, v1::ArrayResult* out) {
+  ToProto(job.operation().result(), out->mutable_spec());
+  if (job.stores()) out->set_array(job.stored_id());
+  const engine::RegionPart& part = job.result_region();
+  if (!part) return;
+  out->mutable_region()->set_region(part.region->id());
+  out->mutable_region()->set_offset(part.offset);
 }
 
 Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
@@ -154,6 +166,16 @@ Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernels
                               FromProto(request.operands(i), "operands[" + std::to_string(i) + "]"));
   }
   return Named(request, operands);
+}
+
+Result<PageRequest> PageOf(uint32_t page_size, const std::string& page) {
+  if (page_size > kMaxListPage)
+    return BadValue("page_size", std::to_string(page_size), "0 to " + std::to_string(kMaxListPage));
+  PageRequest wanted{.size = page_size > 0 ? page_size : kMaxListPage};
+  const char* const end = page.data() + page.size();
+  const auto read = std::from_chars(page.data(), end, wanted.begin);
+  if (page.empty() || (read.ec == std::errc() && read.ptr == end)) return wanted;
+  return BadValue("page", std::to_string(page.size()) + " characters", "a next_page as told, or nothing");
 }
 
 Result<int64_t> OutputChunkBytes(const v1::Options& options) {

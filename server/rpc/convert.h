@@ -21,6 +21,8 @@ namespace tilewire::rpc {
 Result<ArraySpec> FromProto(const v1::ArraySpec& spec, const std::string& field);
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
 void ToProto(const Timing& timing, v1::Timing* out);
+/// What a job's result is and, where it is not handed out, where it is.
+void DescribeResult(const engine::Job& job, v1::ArrayResult* out);
 
 /// INVALID_ARGUMENT when the operands differ or the plan refuses them.
 Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
@@ -35,8 +37,16 @@ Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::Resident
                                const std::string& field);
 /// How many operands the operation of an Open has; 0 when it names none.
 size_t OperandCount(const v1::Open& open);
+/// Which part of a list a request asks for.
+struct PageRequest {
+  uint64_t begin = 0;
+  size_t size = 0;
+};
+/// INVALID_ARGUMENT for a size over kMaxListPage or a token that was never given.
+Result<PageRequest> PageOf(uint32_t page_size, const std::string& page);
+
 /// The operation of an Open; INVALID_ARGUMENT when it names none or a wrong number of operands. `residents`:
-/// see ResidentsOf.
+/// [operand], null where an operand is no resident array.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
                                                        const std::vector<engine::ArrayUse>& residents);
 /// The operation of a question about kernels, null where it names none; INVALID_ARGUMENT as above.

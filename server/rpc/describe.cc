@@ -83,6 +83,13 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   limits->set_store_bytes(static_cast<uint64_t>(store.bytes));
   limits->set_store_bytes_per_identity(static_cast<uint64_t>(store.bytes_per_identity));
   limits->set_max_arrays(kMaxArrays);
+  const engine::RegionLimits& regions = call.engine().regions().limits();
+  limits->set_region_prefix(regions.prefix);
+  limits->set_region_bytes(static_cast<uint64_t>(regions.bytes));
+  limits->set_region_bytes_per_identity(static_cast<uint64_t>(regions.bytes_per_identity));
+  limits->set_max_regions(kMaxRegions);
+  limits->set_region_seconds(regions.seconds);
+  limits->set_longest_region_seconds(regions.longest_seconds);
 
   v1::Budgets* budgets = response.mutable_budgets();
   budgets->set_device_bytes(stats.device_bytes);
@@ -93,6 +100,8 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   budgets->set_jobs_queued(stats.jobs_queued);
   budgets->set_arrays_stored(stats.arrays_stored);
   budgets->set_array_bytes(stats.array_bytes);
+  budgets->set_regions(stats.regions);
+  budgets->set_region_bytes(stats.region_bytes);
 
   *reply = Plain(response);
   co_return Status();

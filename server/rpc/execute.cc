@@ -35,7 +35,7 @@ struct Opening {
 };
 
 /// An Open; `put_only` where the method takes no other operation.
-Result<Opening> OpeningOf(const v1::Open& open, bool put_only, ArrayFinder* arrays) {
+Result<Opening> OpeningOf(const v1::Open& open, bool put_only, Finder* finder) {
   if (put_only && !open.has_put())
     return BadValue("open.operation", open.operation_case() == 0 ? "not set" : "no put", "put");
   Opening opening;
@@ -44,12 +44,13 @@ Result<Opening> OpeningOf(const v1::Open& open, bool put_only, ArrayFinder* arra
   opening.options.may_window = true;
   opening.options.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
   if (open.has_put() && !opening.options.store) opening.options.store.emplace();
-  TILEWIRE_ASSIGN_OR_RETURN(opening.options.residents, ResidentsOf(open, arrays));
-  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open, opening.options.residents));
+  TILEWIRE_ASSIGN_OR_RETURN(References references, ReferencesOf(open, finder));
+  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open, references.arrays));
+  TILEWIRE_RETURN_IF_ERROR(Complete(open.options(), std::move(references), finder, &opening.options));
   return opening;
 }
 
-Result<Opening> ParseOpening(const Received& message, bool put_only, ArrayFinder* arrays) {
+Result<Opening> ParseOpening(const Received& message, bool put_only, Finder* finder) {
   TILEWIRE_ASSIGN_OR_RETURN(const auto envelope, wire::SplitExecute(message.pieces()));
   if (envelope.chunk)
     return Fail(BadOrder("a chunk arrived before open; the first message must be open or join"));
@@ -61,7 +62,7 @@ Result<Opening> ParseOpening(const Received& message, bool put_only, ArrayFinder
   if (request.has_join())
     return Opening{.job = request.join().job(), .chunk_bytes = kDefaultOutputChunkBytes};
   if (!request.has_open()) return Fail(BadOrder("the first message is neither open nor join"));
-  return OpeningOf(request.open(), put_only, arrays);
+  return OpeningOf(request.open(), put_only, finder);
 }
 
 /// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
@@ -132,8 +133,8 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
 Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
   if (!co_await Read(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
-  ArrayFinder arrays(&call.engine(), call.record().identity);
-  co_return ParseOpening(message, call.put_only(), &arrays);
+  Finder finder(&call.engine(), call.record().identity);
+  co_return ParseOpening(message, call.put_only(), &finder);
 }
 
 }  // namespace

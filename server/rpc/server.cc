@@ -15,12 +15,14 @@
 #include "server/rpc/arrays.h"
 #include "server/rpc/execute.h"
 #include "server/rpc/identity.h"
+#include "server/rpc/regions.h"
 #include "server/rpc/self_probe.h"
 #include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
+#include "tilewire/v1/regions.grpc.pb.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -30,6 +32,8 @@ using KernelsService = v1::Kernels::WithRawMethod_Rmse<v1::Kernels::WithRawMetho
 using ArraysService =
     v1::Arrays::WithRawMethod_Put<v1::Arrays::WithRawMethod_Get<v1::Arrays::WithRawMethod_Stat<
         v1::Arrays::WithRawMethod_List<v1::Arrays::WithRawMethod_Delete<v1::Arrays::Service>>>>>;
+using RegionsService = v1::Regions::WithRawMethod_Register<
+    v1::Regions::WithRawMethod_Unregister<v1::Regions::WithRawMethod_List<v1::Regions::Service>>>;
 using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::WithRawMethod_DescribeKernels<
     v1::Device::WithRawMethod_MeasureCeilings<v1::Device::Service>>>;
 
@@ -89,11 +93,13 @@ class ServerImpl final : public Server {
   Detached AcceptStream(Make make, Request request);
   void AcceptStreams(grpc::ServerCompletionQueue* queue);
   void AcceptArrays(grpc::ServerCompletionQueue* queue);
+  void AcceptRegions(grpc::ServerCompletionQueue* queue);
 
   const ServerOptions options_;
   CallContext shared_;
   KernelsService kernels_;
   ArraysService arrays_;
+  RegionsService regions_;
   DeviceService device_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
@@ -123,6 +129,7 @@ Status ServerImpl::Listen() {
   ApplyTransportSettings(options_.receive, &builder);
   builder.RegisterService(&kernels_);
   builder.RegisterService(&arrays_);
+  builder.RegisterService(&regions_);
   builder.RegisterService(&device_);
   AddListeners(&builder);
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
@@ -170,6 +177,7 @@ void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
     AcceptStreams(queue);
   }
   AcceptArrays(queue);
+  AcceptRegions(queue);
   AcceptUnary(
       "Device.Describe", queue, [this](auto... arguments) { device_.RequestDescribe(arguments...); },
       &ServeDescribe);
@@ -230,6 +238,18 @@ void ServerImpl::AcceptArrays(grpc::ServerCompletionQueue* queue) {
   AcceptUnary(
       "Arrays.Delete", queue, [this](auto... arguments) { arrays_.RequestDelete(arguments...); },
       &ServeDelete);
+}
+
+void ServerImpl::AcceptRegions(grpc::ServerCompletionQueue* queue) {
+  AcceptUnary(
+      "Regions.Register", queue, [this](auto... arguments) { regions_.RequestRegister(arguments...); },
+      &ServeRegister);
+  AcceptUnary(
+      "Regions.Unregister", queue, [this](auto... arguments) { regions_.RequestUnregister(arguments...); },
+      &ServeUnregister);
+  AcceptUnary(
+      "Regions.List", queue, [this](auto... arguments) { regions_.RequestList(arguments...); },
+      &ServeListRegions);
 }
 
 void ServerImpl::Shutdown(TimePoint until) {

@@ -77,10 +77,8 @@ Task<Status> SendResult(StreamCall& call, std::string inlined) {
   const engine::Operation& operation = call.job->operation();
   v1::ExecuteResponse response;
   v1::ArrayResult* array = response.mutable_result()->add_results();
-  ToProto(operation.result(), array->mutable_spec());
-  if (call.job->stores()) {
-    array->set_array(call.job->stored_id());
-  } else {
+  DescribeResult(*call.job, array);
+  if (call.job->hands_out()) {
     call.job->CountCopied(kResponseCopies * inlined.size());
     array->set_data(std::move(inlined));
   }

@@ -39,7 +39,7 @@ void FillOpened(const StreamCall& call, v1::Opened* opened);
 /// Sends the runs of output that fall to this stream. A result that goes into the Result message is gathered
 /// in `inlined` by the first stream; the others then send none.
 Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlined);
-/// Sends the Result, with the array's id where it was stored.
+/// Sends the Result, with where it is if it was not sent.
 Task<Status> SendResult(StreamCall& call, std::string inlined);
 
 }  // namespace tilewire::rpc

@@ -21,7 +21,7 @@ struct Request {
   std::unique_ptr<engine::Operation> operation;
   wire::UnaryView view;
   engine::JobOptions options;
-  std::vector<engine::ArrayUse> residents;  ///< [operand]
+  References references;
 };
 
 Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec, const std::string& field) {
@@ -31,33 +31,43 @@ Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec,
       .value();
 }
 
-/// What the next operand of the request is: bytes that came, or a resident array.
-Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& field, ArrayFinder* arrays,
+/// What the next operand of the request is: bytes that came, a resident array, or bytes of a region.
+Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& field, Finder* finder,
                               Request* request) {
-  engine::ArrayUse& resident = request->residents.emplace_back();
-  if (operand.array().empty()) return FromProto(operand.spec(), field + ".spec");
-  const uint64_t bytes = request->view.operands[request->residents.size() - 1].data_bytes;
+  engine::ArrayUse& resident = request->references.arrays.emplace_back();
+  engine::RegionPart& part = request->references.regions.emplace_back();
+  const bool in_region = operand.has_region(), stored = !operand.array().empty();
+  if (!stored && !in_region) return FromProto(operand.spec(), field + ".spec");
+  if (stored && in_region) return BadValue(field, "an array and a region", "one of them");
+  const uint64_t bytes = request->view.operands[request->references.arrays.size() - 1].data_bytes;
   if (bytes > 0)
-    return BadValue(field + ".data", std::to_string(bytes) + " bytes long", "nothing beside the array's id");
-  TILEWIRE_ASSIGN_OR_RETURN(resident, arrays->Find(operand.array(), field + ".array"));
+    return BadValue(field + ".data", std::to_string(bytes) + " bytes long",
+                    stored ? "nothing beside the array's id" : "nothing beside the place in a region");
+  if (in_region) {
+    TILEWIRE_ASSIGN_OR_RETURN(part, finder->Place(operand.region(), field + ".region"));
+    return FromProto(operand.spec(), field + ".spec");
+  }
+  TILEWIRE_ASSIGN_OR_RETURN(resident, finder->Array(operand.array(), field + ".array"));
   return ResidentSpec(operand.spec(), *resident, field + ".spec");
 }
 
 /// The rest of a request whose operands were taken and whose operation was made.
-Status Complete(const v1::Options& options, std::span<const std::string_view> fields, Request* request) {
+Status Finish(const v1::Options& options, std::span<const std::string_view> fields, Finder* finder,
+              Request* request) {
   for (size_t i = 0; i < fields.size(); ++i)
-    if (!request->residents[i])
+    if (request->references.sent(i))
       TILEWIRE_RETURN_IF_ERROR(
           CheckData(request->view.operands[i], request->operation->operands()[i], std::string(fields[i])));
   TILEWIRE_ASSIGN_OR_RETURN(request->options, JobOptionsOf(options));
-  request->options.residents = std::move(request->residents);
-  return {};
+  // Operands that are sent come one after the other, which no window could bear.
+  request->options.may_window = !request->references.any_sent();
+  return Complete(options, std::move(request->references), finder, &request->options);
 }
 
 Status CheckSizes(const Request& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
   const int64_t bytes = request.operation->result().bytes();
-  if (bytes <= room || request.options.store) return {};
+  if (bytes <= room || request.options.store || request.options.result_region) return {};
   return Status({.code = Code::kResourceExhausted,
                  .reason = "USE_EXECUTE",
                  .message = "the reply would carry " + std::to_string(bytes) +
@@ -85,38 +95,41 @@ Result<Proto> ParseHeader(const Received& message, std::span<const int> operand_
   return proto;
 }
 
-Result<Request> ParseRmse(const Received& message, ArrayFinder* arrays) {
+Result<Request> ParseRmse(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::RmseRequest::kAFieldNumber, v1::RmseRequest::kBFieldNumber};
   Request request;
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
                             ParseHeader<v1::RmseRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec a, TakeOperand(proto.a(), "a", arrays, &request));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec b, TakeOperand(proto.b(), "b", arrays, &request));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec a, TakeOperand(proto.a(), "a", finder, &request));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec b, TakeOperand(proto.b(), "b", finder, &request));
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, RmseOperation(a, b, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(Complete(proto.options(), std::array<std::string_view, 2>{"a", "b"}, &request));
+  TILEWIRE_RETURN_IF_ERROR(
+      Finish(proto.options(), std::array<std::string_view, 2>{"a", "b"}, finder, &request));
   return request;
 }
 
-Result<Request> ParseTranspose(const Received& message, ArrayFinder* arrays) {
+Result<Request> ParseTranspose(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
   Request request;
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
                             ParseHeader<v1::TransposeRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", arrays, &request));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", finder, &request));
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, TransposeOperation(input, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(Complete(proto.options(), std::array<std::string_view, 1>{"input"}, &request));
+  TILEWIRE_RETURN_IF_ERROR(
+      Finish(proto.options(), std::array<std::string_view, 1>{"input"}, finder, &request));
   return request;
 }
 
-Result<Request> ParseGaussianPdf(const Received& message, ArrayFinder* arrays) {
+Result<Request> ParseGaussianPdf(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
   Request request;
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
                             ParseHeader<v1::GaussianPdfRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", arrays, &request));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", finder, &request));
   if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, GaussianOperation(input, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(Complete(proto.options(), std::array<std::string_view, 1>{"input"}, &request));
+  TILEWIRE_RETURN_IF_ERROR(
+      Finish(proto.options(), std::array<std::string_view, 1>{"input"}, finder, &request));
   return request;
 }
 
@@ -139,40 +152,37 @@ std::string ReplyHeader(const engine::Operation& operation) {
   return header;
 }
 
-/// Everything after them; all of it where the result was stored.
+/// Everything after them; all of it where the result is not in the reply.
 std::string ReplyTail(const engine::Job& job) {
   static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
   static_assert(int{v1::RmseResponse::kTimingFieldNumber} ==
                 int{v1::GaussianPdfResponse::kTimingFieldNumber});
   v1::RmseResponse tail;
-  if (job.stores()) {
-    ToProto(job.operation().result(), tail.mutable_result()->mutable_spec());
-    tail.mutable_result()->set_array(job.stored_id());
-  }
+  if (!job.hands_out()) DescribeResult(job, tail.mutable_result());
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
   ToProto(job.timing(), tail.mutable_timing());
   return tail.SerializeAsString();
 }
 
-Result<Request> ParseWith(Result<Request> (*parse)(const Received&, ArrayFinder*), const Received& message,
+Result<Request> ParseWith(Result<Request> (*parse)(const Received&, Finder*), const Received& message,
                           UnaryCall& call) {
-  ArrayFinder arrays(&call.engine(), call.record().identity);
-  return parse(message, &arrays);
+  Finder finder(&call.engine(), call.record().identity);
+  return parse(message, &finder);
 }
 
-/// Brings the bytes of every operand that is not resident.
+/// Brings the bytes of every operand that was sent.
 Task<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
   if (!job->takes_input()) co_return Status();
   engine::Intake intake(job);
   for (uint32_t i = 0; i < view.operands.size(); ++i) {
-    if (job->resident(i)) continue;
+    if (!job->streamed(i)) continue;
     const Status fed = co_await Feed(call, *job, intake, i, 0, view.operands[i].data);
     if (!fed.ok()) co_return fed;
   }
   co_return Status();
 }
 
-Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&, ArrayFinder*),
+Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&, Finder*),
                          grpc::ByteBuffer* reply) {
   Received message;
   if (!message.Take(&call.request))
@@ -193,7 +203,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   message.Clear();
   call.holding.Release();
   // Held until the client took it.
-  const int64_t reply_bytes = job->stores() ? 0 : job->operation().result().bytes();
+  const int64_t reply_bytes = job->hands_out() ? job->operation().result().bytes() : 0;
   if (reply_bytes <= kAlwaysHeldBytes) {
     call.holding.Admit(reply_bytes);
   } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {
@@ -203,7 +213,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   job->InputEnded();
   job->Help();
   Message answer;
-  if (!job->stores()) answer.AddCopy(ReplyHeader(job->operation()));
+  if (job->hands_out()) answer.AddCopy(ReplyHeader(job->operation()));
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
         [&](auto resume) { job->NextOutput(std::move(resume)); });

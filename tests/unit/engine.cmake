@@ -7,4 +7,6 @@ tilewire_test(tilewire_engine_tests
           unit/engine_window_rules_test.cc unit/engine_ceilings_test.cc
           unit/engine_array_store_test.cc unit/engine_array_model_test.cc
           unit/engine_resident_test.cc unit/engine_resident_failure_test.cc
+          unit/engine_guarded_copy_test.cc unit/engine_region_store_test.cc unit/engine_region_job_test.cc
+          unit/engine_region_failure_test.cc
   DEPS tilewire_engine LABELS unit tsan)

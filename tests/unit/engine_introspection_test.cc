@@ -30,6 +30,9 @@ class DescribingDevice final : public Device {
   int64_t cached_bytes() const override { return cpu_->cached_bytes(); }
   Result<Memory> AllocateDevice(size_t bytes) override { return cpu_->AllocateDevice(bytes); }
   Result<Memory> AllocatePinned(size_t bytes) override { return cpu_->AllocatePinned(bytes); }
+  Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
+    return cpu_->PinHost(data, bytes, writable);
+  }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override { return cpu_->MakeLane(priority); }
   Status health() const override { return failure.reason() == "DEVICE_FAILED" ? failure : Status(); }
 

@@ -20,6 +20,7 @@ Config Blank() {
   config.block_bytes = config.receive_quota = config.receive_window = -1;
   config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
   config.store_seconds = config.longest_store_seconds = -1;
+  config.region_seconds = config.longest_region_seconds = -1;
   config.overlap = false;
   config.reflection = true;
   return config;
@@ -32,7 +33,10 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "metrics-listen",
                                        "identity-header",
                                        "store-bytes",
-                                       "store-bytes-per-identity"};
+                                       "store-bytes-per-identity",
+                                       "allow-regions",
+                                       "region-bytes",
+                                       "region-bytes-per-identity"};
   Config config = Blank();
   for (const Flag& flag : Flags()) {
     if (in_words.contains(flag.name)) continue;
@@ -52,6 +56,8 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.receive_window, defaults.receive_window);
   EXPECT_EQ(config.store_seconds, defaults.store_seconds);
   EXPECT_EQ(config.longest_store_seconds, defaults.longest_store_seconds);
+  EXPECT_EQ(config.region_seconds, defaults.region_seconds);
+  EXPECT_EQ(config.longest_region_seconds, defaults.longest_region_seconds);
   EXPECT_EQ(config.reflection, defaults.reflection);
   EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
   EXPECT_EQ(config.log_format, defaults.log_format);
@@ -66,7 +72,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 25u);
+  EXPECT_EQ(names.size(), 30u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

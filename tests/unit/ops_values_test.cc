@@ -114,5 +114,14 @@ TEST(Header, MetadataKeys) {
   }
 }
 
+TEST(RegionPrefix, NamesOfSharedMemoryBeginSo) {
+  for (const std::string text : {"", "/a", "/tilewire-", "/.hidden"})
+    EXPECT_EQ(ParseRegionPrefix("--allow-regions", text).value(), text);
+  for (const std::string& text :
+       {std::string("/"), std::string("a"), std::string("a/b"), std::string("/a/"), std::string("//"),
+        std::string("/.."), std::string("/a b"), "/" + std::string(200, 'x')})
+    EXPECT_FALSE(ParseRegionPrefix("--allow-regions", text)) << text;
+}
+
 }  // namespace
 }  // namespace tilewire::ops

@@ -1,0 +1,136 @@
+// Regions: shared memory of clients on this host, registered so that jobs may read operands from it and write
+// results into it.
+//
+//   Register ──quota──> (a thread of the store: open, check, map, pin) ──> region ──Use──> jobs
+//                                                                            └ Unregister, expiry, Close
+//
+// As with arrays (array_store.h), what is unregistered or expired cannot be used any more at once; the
+// mapping, and its share of the limits, go with the last job that uses it. A region expires when no job has
+// used it for a time: nobody else would tell that its client is dead.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/base/stats.h"
+#include "server/engine/device.h"
+#include "server/engine/region.h"
+#include "server/engine/serial_thread.h"
+#include "server/engine/timer.h"
+
+namespace tilewire::engine {
+
+struct RegionLimits {
+  std::string prefix;              ///< that names must begin with; empty: regions are off
+  int64_t bytes = 0;               ///< of all regions, in whole pages; 0: half of what the process may use
+  int64_t bytes_per_identity = 0;  ///< 0: the same
+  double seconds = 3600;           ///< without use until a region expires, where its client names none
+  double longest_seconds = 86400;  ///< and the longest that a client may name
+};
+
+/// What is known of a region.
+struct RegionFacts {
+  std::string id;
+  RegionRequest request;
+  double age_seconds = 0,
+         expires_seconds = 0;  ///< since it was registered, until it expires unless it is used
+  double idle_seconds = 0;     ///< since its last use ended, or since it was registered
+  uint32_t users = 0;
+};
+
+struct RegionPage {
+  std::vector<RegionFacts> regions;  ///< oldest first
+  uint64_t next = 0;                 ///< where the next page begins; 0: this was the last
+  int64_t registered_bytes = 0, quota_bytes = 0;
+};
+
+/// Thread-safe. Outlives uses. Callbacks run without a lock held.
+class RegionStore {
+ public:
+  using OnRegistered = std::function<void(Result<RegionFacts>)>;
+
+  RegionStore(std::string instance, const RegionLimits& limits, Device* device, Timer* timer);
+  /// No use or timer call may be left.
+  ~RegionStore() = default;
+
+  /// Maps and pins, on the store's thread, which then calls `on_registered`; what is refused at once is told
+  /// before this returns. UNIMPLEMENTED `REGIONS_OFF`; INVALID_ARGUMENT: a name that is none or has not the
+  /// prefix, a time over the limit; RESOURCE_EXHAUSTED `LIMIT`: more than the limits; `BUSY`: for now; else
+  /// as SharedMemory::Map and Device::PinHost. The same memory registered again is another region.
+  void Register(const std::string& identity, const RegionRequest& request, OnRegistered on_registered);
+  /// NOT_FOUND `REGION`: none of this identity's; `WRONG_INSTANCE`: of another server; FAILED_PRECONDITION
+  /// `REGION_SHRUNK`: its memory is not all there. `field` is to blame.
+  Result<RegionUse> Use(const std::string& id, const std::string& identity, const std::string& field);
+  Status Unregister(const std::string& id, const std::string& identity);
+  /// At most `count` of the identity's regions, from `from` (RegionPage::next, or 0) on.
+  RegionPage List(const std::string& identity, uint64_t from, size_t count);
+  /// Forgets every region, and refuses what comes with `why`.
+  void Close(const Status& why);
+
+  const RegionLimits& limits() const { return limits_; }
+  /// Fills what concerns regions.
+  void Snapshot(EngineStats* stats) const;
+
+ private:
+  struct Entry final : Region, std::enable_shared_from_this<Entry> {
+    Entry(std::string id, const RegionRequest& wanted, std::string owner)
+        : Region(std::move(id), wanted.writable), request(wanted), identity(std::move(owner)) {}
+    /// Opens, checks, maps and pins.
+    Status Map(Device* device);
+    void Unmap();
+    const RegionRequest request;
+    const std::string identity;
+    uint64_t number = 0;
+    int64_t quota_bytes = 0;
+    TimePoint registered, last_used;
+    Clock::duration keep{};  ///< without use
+    uint32_t users = 0;
+    bool forgotten = false;
+    Timer::Id timer = 0;
+  };
+  using EntryPtr = std::shared_ptr<Entry>;
+  struct Owner {
+    int64_t bytes = 0;  ///< registered, being registered, and forgotten but not unmapped
+    std::map<uint64_t, EntryPtr> regions;
+  };
+
+  Status CheckRequest(const RegionRequest& request) const;
+  Status TakeBytesLocked(const std::string& identity, int64_t bytes);
+  void ReturnBytesLocked(const std::string& identity, int64_t bytes);
+  Result<RegionFacts> Admit(const EntryPtr& entry);
+  Result<Entry*> FindLocked(const std::string& id, const std::string& identity, const std::string& field);
+  void Unuse(const EntryPtr& entry);
+  void ForgetLocked(Entry* entry);
+  /// Unmaps on the store's thread and gives the bytes back.
+  void Release(EntryPtr entry);
+  void Expire(uint64_t number);
+  static bool Expired(const Entry& entry, TimePoint now) {
+    return entry.users == 0 && entry.last_used + entry.keep <= now;
+  }
+  static RegionFacts FactsOf(const Entry& entry);
+
+  const std::string instance_;
+  const RegionLimits limits_;
+  Device* const device_;
+  Timer* const timer_;
+  mutable std::mutex mutex_;
+  Status closed_;
+  uint64_t last_number_ = 0;  ///< regions are numbered as they are registered
+  int64_t bytes_ = 0;         ///< as Owner::bytes, of all
+  int64_t held_ = 0;          ///< regions that such bytes are of
+  std::map<std::string, Owner> owners_;
+  std::map<uint64_t, Entry*> regions_;
+  std::unordered_map<std::string, Entry*> by_id_;
+  uint64_t expired_ = 0;
+  SerialThread thread_;  // last: what it runs uses all of the above
+};
+
+}  // namespace tilewire::engine
