@@ -27,6 +27,13 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
       ->check(CLI::Range(1, 64));
   app_.add_flag("--no-overlap", globals->sequential,
                 "Copy in, compute and copy out one after the other, to see what overlap is worth");
+  app_.add_option(
+          "--via", via_,
+          "How operands that are files reach the server: wire, or region (memory shared with a server on "
+          "this host that allows it)")
+      ->check(CLI::IsMember(std::vector<std::string>{"wire", "region"}))
+      ->type_name("WORD")
+      ->capture_default_str();
   trace_ = app_.add_option("--trace", globals->trace,
                            "Write every span of the operation to this JSON file (Chrome trace, Perfetto)")
                ->type_name("FILE.json");
@@ -108,6 +115,7 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  globals_->via_region = via_ == "region";
   if (timeout_seconds_ > 0)
     globals_->timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds_ * 1000));
   return std::nullopt;

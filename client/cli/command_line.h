@@ -43,7 +43,7 @@ class CommandLine {
   CLI::Option* server_ = nullptr;
   CLI::Option *trace_ = nullptr, *timeline_ = nullptr;
   double timeout_seconds_ = 0;
-  std::string axes_, output_ = "rmse", mean_, stddev_, shape_, dtype_ = "f32";
+  std::string via_ = "wire", axes_, output_ = "rmse", mean_, stddev_, shape_, dtype_ = "f32";
   RmseArguments rmse_;
   TransposeArguments transpose_;
   GaussianArguments gaussian_;

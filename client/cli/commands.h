@@ -22,6 +22,7 @@ struct Globals {
   uint64_t block_bytes = 0;  ///< of the server's blocks; 0: its choice
   uint32_t lanes = 0;        ///< at most; 0: all
   bool sequential = false;
+  bool via_region = false;      ///< operands that are files go through shared memory
   std::string trace, timeline;  ///< files for the trace and its picture; empty: none
   std::stop_token stop;
 

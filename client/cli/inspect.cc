@@ -41,7 +41,10 @@ ordered_json JsonInfo(const Globals& globals, const ServerInfo& info) {
                     {"longest_store_seconds", info.longest_store_seconds},
                     {"store_bytes", info.store_bytes},
                     {"store_bytes_per_identity", info.store_bytes_per_identity},
-                    {"max_arrays", info.max_arrays}};
+                    {"max_arrays", info.max_arrays},
+                    {"region_prefix", info.region_prefix},
+                    {"region_bytes", info.region_bytes},
+                    {"region_bytes_per_identity", info.region_bytes_per_identity}};
   json["budgets"] = {
       {"device_bytes", info.device_bytes},     {"device_bytes_in_use", info.device_bytes_in_use},
       {"pinned_bytes", info.pinned_bytes},     {"pinned_bytes_in_use", info.pinned_bytes_in_use},
@@ -80,6 +83,11 @@ std::string TextInfo(const Globals& globals, const ServerInfo& info) {
   row("jobs", std::to_string(info.jobs_in_flight) + " in flight of at most " +
                   std::to_string(info.max_in_flight) + ", " + std::to_string(info.jobs_queued) +
                   " queued of at most " + std::to_string(info.queue_length));
+  row("regions", info.region_prefix.empty()
+                     ? "off"
+                     : std::to_string(info.regions_registered) + ", " +
+                           FormatBytes(info.region_bytes_registered) + " of " +
+                           FormatBytes(info.region_bytes) + ", names " + info.region_prefix + "...");
   row("resident arrays", std::to_string(info.arrays_stored) + " of at most " +
                              std::to_string(info.max_arrays) + ", " + FormatBytes(info.array_bytes) + " of " +
                              FormatBytes(info.store_bytes) + ", " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 namespace tilewire::cli {
 namespace {
@@ -18,6 +19,33 @@ Result<client::ArraySource> OpenOperand(const std::string& text) {
   if (!text.starts_with(kPrefix)) return client::ArraySource::OpenNpy(text);
   TILEWIRE_ASSIGN_OR_RETURN(std::string id, ParseArrayId(text));
   return client::ArraySource::Resident(std::move(id));
+}
+
+Result<client::SharedRegion> ShareOperands(const Globals& globals,
+                                           std::vector<client::ArraySource>* operands) {
+  constexpr uint64_t kAlignment = 4096, kStep = 8 << 20;
+  uint64_t bytes = 0;
+  for (const auto& operand : *operands)
+    bytes += (operand.wire_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  if (!globals.via_region || bytes == 0) return client::SharedRegion();
+  TILEWIRE_ASSIGN_OR_RETURN(
+      client::SharedRegion region,
+      client::Client::Connect(globals.server).Share(bytes, {.writable = false}, globals.call_options()));
+  uint64_t place = 0;
+  for (auto& operand : *operands) {
+    const uint64_t size = operand.wire_bytes();
+    if (size == 0) continue;
+    client::SourceReader reader(operand);
+    for (uint64_t at = 0; at < size; at += kStep) {
+      const uint64_t step = std::min(kStep, size - at);
+      const client::SourceSlice slice = reader.Slice(at, step);
+      std::memcpy(region.data() + place + at, slice.bytes.data(), step);
+      reader.Done(at, step);
+    }
+    operand = region.source(operand.spec(), place);
+    place += (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return region;
 }
 
 Status LearnSpecs(client::Client* client, std::vector<client::ArraySource>* operands,

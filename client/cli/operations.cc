@@ -81,8 +81,10 @@ int RunWithStore(const Globals& globals, const client::Operation& operation,
 /// One array in, one out.
 int RunOneToOne(const Globals& globals, const client::Operation& operation, const std::string& in,
                 const std::string& out, const std::optional<client::StoreOptions>& store) {
-  const auto operands = OpenOperands({in});
+  auto operands = OpenOperands({in});
   if (!operands) return PrintError(operands.error(), kExitUsage);
+  const auto shared = ShareOperands(globals, &*operands);
+  if (!shared) return PrintCallError(globals, shared.error(), kExitFailed);
   return store ? RunWithStore(globals, operation, *operands, *store)
                : RunWithFile(globals, operation, *operands, out);
 }
@@ -132,8 +134,10 @@ int PrintCallError(const Globals& globals, const Status& status, int exit_code) 
 }
 
 int RunRmse(const Globals& globals, const RmseArguments& arguments) {
-  const auto operands = OpenOperands({arguments.a, arguments.b});
+  auto operands = OpenOperands({arguments.a, arguments.b});
   if (!operands) return PrintError(operands.error(), kExitUsage);
+  const auto shared = ShareOperands(globals, &*operands);
+  if (!shared) return PrintCallError(globals, shared.error(), kExitFailed);
   const client::RmseOp op{arguments.axes, arguments.output};
   if (arguments.store) return RunWithStore(globals, op, *operands, *arguments.store);
   if (!arguments.out.empty()) return RunWithFile(globals, op, *operands, arguments.out);

@@ -81,6 +81,8 @@ ordered_json JsonTiming(const client::Reply& reply) {
   out["lanes"] = t.lanes;
   out["streams"] = t.streams;
   out["device"] = t.device;
+  if (t.region_bytes_in > 0) out["region_bytes_in"] = t.region_bytes_in;
+  if (t.region_bytes_out > 0) out["region_bytes_out"] = t.region_bytes_out;
   if (t.bytes_copied) out["bytes_copied"] = *t.bytes_copied;
   if (t.overlap) out["overlap"] = *t.overlap;
   if (!t.bottleneck.empty()) out["bottleneck"] = t.bottleneck;

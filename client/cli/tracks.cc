@@ -111,6 +111,9 @@ std::string DescribeCall(const client::Operation& operation, std::span<const cli
     const client::ArraySource& source;
     std::string operator()(const client::ArraySource::Local&) const { return Describe(source.spec()); }
     std::string operator()(const client::ArraySource::Stored& stored) const { return "array:" + stored.id; }
+    std::string operator()(const client::RegionPlace&) const {
+      return Describe(source.spec()) + " in a region";
+    }
   };
   std::string words = kNames[operation.index()];
   for (size_t i = 0; i < operands.size(); ++i)

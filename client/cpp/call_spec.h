@@ -32,7 +32,8 @@ struct CallSpec {
   std::vector<ArraySource> sources;
   /// Of the result: known to streams that bring it, else maybe not.
   std::optional<ArraySpec> result;
-  std::optional<StoreOptions> store;  ///< the result stays at the server
+  std::optional<StoreOptions> store;  ///< the result stays at the server,
+  std::optional<RegionPlace> into;    ///< or goes there
   const Sink& sink;
   const CallOptions& options;
   const ConnectOptions& connect;
@@ -45,7 +46,11 @@ struct CallSpec {
     for (const auto& source : sources) bytes += source.wire_bytes();
     return bytes;
   }
-  uint64_t bytes_to_receive() const { return result && !store ? static_cast<uint64_t>(result->bytes()) : 0; }
+  uint64_t bytes_to_receive() const {
+    return result && sends_result() ? static_cast<uint64_t>(result->bytes()) : 0;
+  }
+  /// Whether the result comes over the wire.
+  bool sends_result() const { return !store && !into; }
 };
 
 /// How an attempt ended.

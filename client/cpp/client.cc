@@ -17,7 +17,7 @@ Client Client::Connect(const std::string& address, const ConnectOptions& options
 
 Result<Reply> Client::Execute(const Operation& operation, std::span<const ArraySource> operands,
                               const Sink& sink, const CallOptions& options) {
-  return impl_->Execute(operation, operands, std::nullopt, sink, options);
+  return impl_->Execute(operation, operands, std::nullopt, std::nullopt, sink, options);
 }
 
 Result<RmseReply> Client::Rmse(const ArraySource& a, const ArraySource& b, const RmseOp& op,
@@ -33,7 +33,8 @@ Result<RmseReply> Client::Rmse(const ArraySource& a, const ArraySource& b, const
   };
   CallOptions one_at_a_time = options;
   one_at_a_time.concurrent_sink = false;
-  TILEWIRE_ASSIGN_OR_RETURN(out.reply, impl_->Execute(op, operands, std::nullopt, sink, one_at_a_time));
+  TILEWIRE_ASSIGN_OR_RETURN(out.reply,
+                            impl_->Execute(op, operands, std::nullopt, std::nullopt, sink, one_at_a_time));
   if (out.reply.spec.dtype != DType::kF64)
     return Fail(BadReply("the result is " + std::string(Name(out.reply.spec.dtype)) + ", expected f64"));
   return out;
@@ -41,17 +42,18 @@ Result<RmseReply> Client::Rmse(const ArraySource& a, const ArraySource& b, const
 
 Result<Reply> Client::Transpose(const ArraySource& input, const TransposeOp& op, const Sink& sink,
                                 const CallOptions& options) {
-  return impl_->Execute(op, {&input, 1}, std::nullopt, sink, options);
+  return impl_->Execute(op, {&input, 1}, std::nullopt, std::nullopt, sink, options);
 }
 
 Result<Reply> Client::GaussianPdf(const ArraySource& input, const GaussianOp& op, const Sink& sink,
                                   const CallOptions& options) {
-  return impl_->Execute(op, {&input, 1}, std::nullopt, sink, options);
+  return impl_->Execute(op, {&input, 1}, std::nullopt, std::nullopt, sink, options);
 }
 
 Result<StoredReply> Client::Store(const Operation& operation, std::span<const ArraySource> operands,
                                   const StoreOptions& store, const CallOptions& options) {
-  TILEWIRE_ASSIGN_OR_RETURN(Reply reply, impl_->Execute(operation, operands, store, Sink(), options));
+  TILEWIRE_ASSIGN_OR_RETURN(Reply reply,
+                            impl_->Execute(operation, operands, store, std::nullopt, Sink(), options));
   OwnedArray array = impl_->Own(reply);
   return StoredReply{std::move(array), std::move(reply)};
 }

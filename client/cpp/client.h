@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "client/cpp/arrays.h"
+#include "client/cpp/region.h"
 #include "client/cpp/server_info.h"
 #include "client/cpp/source.h"
 #include "client/cpp/spans.h"
@@ -73,9 +74,10 @@ struct Timing {
   std::optional<double> overlap;
   std::string bottleneck;
   std::optional<double> bottleneck_share;
-  std::optional<uint64_t> bytes_copied;  ///< array bytes that the server's CPU copied
-  std::vector<ServerSpan> spans;         ///< with CallOptions::trace
-  uint64_t spans_dropped = 0;            ///< of those, beyond 20,000
+  uint64_t region_bytes_in = 0, region_bytes_out = 0;  ///< read from and written to regions
+  std::optional<uint64_t> bytes_copied;                ///< array bytes that the server's CPU copied
+  std::vector<ServerSpan> spans;                       ///< with CallOptions::trace
+  uint64_t spans_dropped = 0;                          ///< of those, beyond 20,000
 };
 
 /// What a successful call tells beside the result's bytes.
@@ -108,8 +110,8 @@ struct Progress {
 };
 
 /// How operands travel. kAuto: unary where what crosses the wire of operands and result has at most 1 MiB
-/// together, else streamed. Resident operands and stored results do not cross it. Where the result's size is
-/// not known beforehand it goes by what the server says.
+/// together, else streamed. Resident operands, regions and stored results do not cross it. Where the result's
+/// size is not known beforehand it goes by what the server says.
 enum class CallForm : uint8_t { kAuto, kUnary, kStream };
 
 /// Options of one call. Everything may stay as it is.
@@ -192,6 +194,18 @@ class Client {
   /// Any operation, its result kept at the server, where it can be an operand at once.
   Result<StoredReply> Store(const Operation& operation, std::span<const ArraySource> operands,
                             const StoreOptions& store = {}, const CallOptions& options = {});
+
+  /// Makes memory that this process shares with the server, which must be on this host and allow it, and
+  /// registers it: see SharedRegion. Not retried. UNIMPLEMENTED `REGIONS_OFF`: it does not allow it;
+  /// NOT_FOUND `REGION`: it is on another host; PERMISSION_DENIED `REGION_ACCESS`: it runs as another user;
+  /// RESOURCE_EXHAUSTED `LIMIT`: more than it allows; `BUSY`: no room for now. `options`: timeout, stop and
+  /// request_id.
+  Result<SharedRegion> Share(uint64_t bytes, const RegionOptions& region = {},
+                             const CallOptions& options = {});
+  /// Any operation, its result written to `place`, as many bytes as it has. Where the call fails what is
+  /// there is undefined.
+  Result<Reply> ExecuteInto(const Operation& operation, std::span<const ArraySource> operands,
+                            const RegionPlace& place, const CallOptions& options = {});
 
   /// Sends an array, memory or a file, to stay at the server. RESOURCE_EXHAUSTED `LIMIT`: more than the
   /// server stores for one caller or for all; `BUSY`: no room for now.

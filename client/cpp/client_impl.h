@@ -15,23 +15,26 @@
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
+#include "tilewire/v1/regions.grpc.pb.h"
 
 namespace tilewire::client {
 
-/// The connection for small calls. Thread-safe; shared by a client and the arrays that it owns.
+/// The connection for small calls. Thread-safe; shared by a client and what it owns at the server.
 struct Link {
   Link(const std::string& address, const ConnectOptions& options)
       : connect(options),
         channel(MakeChannel(address, options)),
         kernels(v1::Kernels::NewStub(channel)),
         device(v1::Device::NewStub(channel)),
-        arrays(v1::Arrays::NewStub(channel)) {}
+        arrays(v1::Arrays::NewStub(channel)),
+        regions(v1::Regions::NewStub(channel)) {}
 
   const ConnectOptions connect;
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::Kernels::Stub> kernels;
   const std::unique_ptr<v1::Device::Stub> device;
   const std::unique_ptr<v1::Arrays::Stub> arrays;
+  const std::unique_ptr<v1::Regions::Stub> regions;
 };
 
 Deadline DeadlineOf(const CallOptions& options);
@@ -52,9 +55,10 @@ class Client::Impl {
   Impl(const std::string& address, const ConnectOptions& options)
       : link_(std::make_shared<Link>(address, options)), stream_channels_(address, options) {}
 
-  /// Where `store` is set the result stays at the server and `sink` is not called.
+  /// Where `store` or `into` is set the result stays at the server or goes there, and `sink` is not called.
   Result<Reply> Execute(Operation operation, std::span<const ArraySource> operands,
-                        std::optional<StoreOptions> store, const Sink& sink, const CallOptions& options);
+                        std::optional<StoreOptions> store, std::optional<RegionPlace> into, const Sink& sink,
+                        const CallOptions& options);
   Result<Reply> Put(const ArraySource& source, const StoreOptions& store, const CallOptions& options);
   /// Asks for the spec where it is not known.
   Result<Reply> Get(const std::string& id, std::optional<ArraySpec> spec, const Sink& sink,
@@ -69,6 +73,7 @@ class Client::Impl {
   Result<std::chrono::nanoseconds> Ping(const CallOptions& options);
 
   const Link& link() const { return *link_; }
+  const std::shared_ptr<const Link>& shared_link() const { return link_; }
 
  private:
   Result<Reply> Attempts(CallSpec spec, bool streamed);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "client/cpp/call_spec.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -91,6 +92,8 @@ Timing FromProto(const v1::Timing& t) {
   out.device = t.device();
   out.bottleneck = t.bottleneck();
   out.bottleneck_share = Optional(t.has_bottleneck_share(), t.bottleneck_share());
+  out.region_bytes_in = t.region_bytes_in();
+  out.region_bytes_out = t.region_bytes_out();
   if (t.has_bytes_copied()) out.bytes_copied = t.bytes_copied();
   out.spans_dropped = t.spans_dropped();
   for (const v1::Span& span : t.spans())
@@ -134,6 +137,13 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
   out.store_bytes = limits.store_bytes();
   out.store_bytes_per_identity = limits.store_bytes_per_identity();
   out.max_arrays = limits.max_arrays();
+  out.region_prefix = limits.region_prefix();
+  out.region_bytes = limits.region_bytes();
+  out.region_bytes_per_identity = limits.region_bytes_per_identity();
+  out.region_seconds = limits.region_seconds();
+  out.longest_region_seconds = limits.longest_region_seconds();
+  out.regions_registered = in.budgets().regions();
+  out.region_bytes_registered = in.budgets().region_bytes();
   const v1::Budgets& budgets = in.budgets();
   out.device_bytes = budgets.device_bytes();
   out.device_bytes_in_use = budgets.device_bytes_in_use();
@@ -184,6 +194,11 @@ void ToProto(const ArraySpec& spec, v1::ArraySpec* out) {
   out->mutable_shape()->Assign(dims.begin(), dims.end());
 }
 
+void ToProto(const RegionPlace& place, v1::RegionPlace* out) {
+  out->set_region(place.region);
+  out->set_offset(place.offset);
+}
+
 void ToProto(const RmseOp& op, v1::RmseOp* out) {
   out->mutable_axes()->Assign(op.axes.begin(), op.axes.end());
   out->set_output(static_cast<v1::RmseOutput>(op.output));
@@ -212,15 +227,19 @@ Result<ArrayInfo> FromProto(const v1::ArrayInfo& info) {
                    .users = info.users()};
 }
 
-Status TakeResult(const v1::ArrayResult& result, const std::optional<ArraySpec>& expected, bool stored,
-                  Reply* reply) {
+Status TakeResult(const v1::ArrayResult& result, const CallSpec& call, Reply* reply) {
   const auto spec = FromProto(result.spec());
+  const auto& expected = call.result;
   if (!spec) return BadReply(spec.error().message());
   if (expected && *spec != *expected)
     return BadReply("the result is " + std::string(Name(spec->dtype)) + spec->shape.ToString() +
                     ", expected " + std::string(Name(expected->dtype)) + expected->shape.ToString());
+  const bool stored = call.store.has_value();
   if (stored == result.array().empty())
     return BadReply(stored ? "a stored result without an id" : "a result was stored that was to be sent");
+  const bool there = call.into && result.region().region() == call.into->region &&
+                     result.region().offset() == call.into->offset;
+  if (call.into ? !there : result.has_region()) return BadReply("the result is not where it was to go");
   reply->spec = *spec;
   reply->array = result.array();
   return {};

@@ -15,6 +15,8 @@
 
 namespace tilewire::client {
 
+struct CallSpec;
+
 /// Code, message, ErrorInfo (reason, field, value, allowed) and retry pushback of a finished call. OK stays
 /// OK.
 Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context);
@@ -29,6 +31,7 @@ Result<ArraySpec> FromProto(const v1::ArraySpec& spec);
 Result<ArrayInfo> FromProto(const v1::ArrayInfo& info);
 
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
+void ToProto(const RegionPlace& place, v1::RegionPlace* out);
 void ToProto(const RmseOp& op, v1::RmseOp* out);
 void ToProto(const TransposeOp& op, v1::TransposeOp* out);
 void ToProto(const GaussianOp& op, v1::GaussianOp* out);
@@ -44,9 +47,9 @@ void SetOperation(const Operation& operation, Message* out) {
   }
 }
 
-/// What a result tells beside its bytes: its spec and where it is. BAD_REPLY unless it is `expected` (where
-/// that is known) and has an id if it is `stored` and none if not.
-Status TakeResult(const v1::ArrayResult& result, const std::optional<ArraySpec>& expected, bool stored,
-                  Reply* reply);
+/// What a result tells beside its bytes: its spec and where it is. BAD_REPLY unless it is what `spec` expects
+/// (where that is known), has an id if it was to be stored and none if not, and is where it was to be
+/// written.
+Status TakeResult(const v1::ArrayResult& result, const CallSpec& spec, Reply* reply);
 
 }  // namespace tilewire::client

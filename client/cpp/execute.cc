@@ -56,8 +56,8 @@ Deadline DeadlineOf(const CallOptions& options) {
 }
 
 Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySource> operands,
-                                    std::optional<StoreOptions> store, const Sink& sink,
-                                    const CallOptions& options) {
+                                    std::optional<StoreOptions> store, std::optional<RegionPlace> into,
+                                    const Sink& sink, const CallOptions& options) {
   TILEWIRE_ASSIGN_OR_RETURN(const auto result, ResultSpecIfKnown(operation, operands));
   std::vector<ArraySource> sources(operands.begin(), operands.end());
   if (auto* transpose = std::get_if<TransposeOp>(&operation); transpose && sources[0].fortran_order())
@@ -67,6 +67,7 @@ Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySo
                 .sources = std::move(sources),
                 .result = result,
                 .store = std::move(store),
+                .into = std::move(into),
                 .sink = sink,
                 .options = options,
                 .connect = link_->connect,
@@ -79,11 +80,13 @@ Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySo
 Result<Reply> Client::Impl::Put(const ArraySource& source, const StoreOptions& store,
                                 const CallOptions& options) {
   if (const auto* stored = std::get_if<ArraySource::Stored>(&source.place()))
-    return BadValue("source", "array " + stored->id, "what the server does not have: memory or a file");
+    return BadValue("source", "array " + stored->id,
+                    "what the server does not have: memory, a file, or a region");
   return Attempts({.task = PutTask{},
                    .sources = {source},
                    .result = source.spec(),
                    .store = WithKey(store),
+                   .into = std::nullopt,
                    .sink = NoSink(),
                    .options = options,
                    .connect = link_->connect,
@@ -102,6 +105,7 @@ Result<Reply> Client::Impl::Get(const std::string& id, std::optional<ArraySpec> 
                    .sources = {},
                    .result = spec,
                    .store = std::nullopt,
+                   .into = std::nullopt,
                    .sink = sink,
                    .options = options,
                    .connect = link_->connect,
@@ -131,7 +135,7 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
     if (spec.options.stop.stop_requested())
       return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));
     const double begin_us = recorder ? recorder->Now() : 0;
-    if (streamed && !spec.result && !spec.store) TILEWIRE_RETURN_IF_ERROR(Resolve(&spec));
+    if (streamed && !spec.result && spec.sends_result()) TILEWIRE_RETURN_IF_ERROR(Resolve(&spec));
     Attempt attempt = streamed ? Stream(spec) : UnaryCall(link_->kernels.get(), spec);
     if (attempt.status.ok()) {
       attempt.reply.attempts = attempts;

@@ -18,6 +18,7 @@ struct OperandFiller {
     operand->set_data(slice.bytes.data(), slice.bytes.size());
   }
   void operator()(const ArraySource::Stored& stored) const { operand->set_array(stored.id); }
+  void operator()(const RegionPlace& place) const { ToProto(place, operand->mutable_region()); }
 };
 struct OpenFiller {
   uint32_t number;
@@ -27,6 +28,11 @@ struct OpenFiller {
     v1::Reference* reference = open->add_references();
     reference->set_operand(number);
     reference->set_array(stored.id);
+  }
+  void operator()(const RegionPlace& place) const {
+    v1::Reference* reference = open->add_references();
+    reference->set_operand(number);
+    ToProto(place, reference->mutable_region());
   }
 };
 
@@ -57,6 +63,7 @@ void SetOptions(const CallSpec& spec, v1::Options* out) {
   out->set_block_bytes(spec.options.block_bytes);
   out->set_lanes(spec.options.lanes);
   out->set_sequential(spec.options.sequential);
+  if (spec.into) ToProto(*spec.into, out->mutable_result_region());
   if (!spec.store) return;
   out->mutable_store()->set_ttl_seconds(spec.store->seconds);
   out->mutable_store()->set_evictable(spec.store->evictable);

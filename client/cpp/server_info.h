@@ -32,6 +32,12 @@ struct ServerInfo {
   double store_seconds = 0, longest_store_seconds = 0;
   uint64_t store_bytes = 0, store_bytes_per_identity = 0, array_bytes = 0;
   uint32_t max_arrays = 0, arrays_stored = 0;
+  // Regions: what names must begin with (empty: off), what all and one caller may register, how long unused
+  // ones are kept, what there is.
+  std::string region_prefix;
+  uint64_t region_bytes = 0, region_bytes_per_identity = 0, region_bytes_registered = 0;
+  double region_seconds = 0, longest_region_seconds = 0;
+  uint32_t regions_registered = 0;
 };
 
 /// Kernels of a server's device, and the launches chosen for an operation; see tilewire.v1.KernelLaunch.

@@ -126,11 +126,16 @@ ArraySource ArraySource::Resident(std::string id, std::optional<ArraySpec> spec)
   return ArraySource(std::move(spec), Stored{std::move(id)});
 }
 
+ArraySource ArraySource::Region(RegionPlace place, const ArraySpec& spec) {
+  return ArraySource(spec, std::move(place));
+}
+
 uint64_t ArraySource::wire_bytes() const {
   struct Visitor {
     const ArraySource& source;
     uint64_t operator()(const Local&) const { return static_cast<uint64_t>(source.spec().bytes()); }
     uint64_t operator()(const Stored&) const { return 0; }
+    uint64_t operator()(const RegionPlace&) const { return 0; }
   };
   return std::visit(Visitor{*this}, place_);
 }

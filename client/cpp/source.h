@@ -1,4 +1,5 @@
-// Where operands come from: a .npy file, memory of the caller, or an array that the server keeps.
+// Where operands come from: a .npy file, memory of the caller, an array that the server keeps, or memory that
+// is shared with it.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,12 @@ struct SourceSlice {
   std::shared_ptr<const void> owner;
 };
 
+/// Bytes of a region (region.h) from `offset` on.
+struct RegionPlace {
+  std::string region;  ///< id
+  uint64_t offset = 0;
+};
+
 /// An operand. A cheap value: copies share the file. Immutable and thread-safe; each call reads local bytes
 /// through its own SourceReader.
 class ArraySource {
@@ -37,7 +44,7 @@ class ArraySource {
     std::string id;
   };
   /// Where the array is. Who needs to know asks with std::visit, so that a further kind is forgotten nowhere.
-  using Place = std::variant<Local, Stored>;
+  using Place = std::variant<Local, Stored, RegionPlace>;
 
   /// Opens a .npy file (see ParseNpyHeader and MappedFile::Open for the errors). Nothing but the header is
   /// read.
@@ -47,6 +54,9 @@ class ArraySource {
   static ArraySource FromMemory(const ArraySpec& spec, const void* data);
   /// A resident array. What it is may be left open: then the server says so where it matters.
   static ArraySource Resident(std::string id, std::optional<ArraySpec> spec = std::nullopt);
+
+  /// Bytes of a region that was registered with the server.
+  static ArraySource Region(RegionPlace place, const ArraySpec& spec);
 
   const Place& place() const { return place_; }
   /// dtype and shape as the user sees the array; none where a resident array was named by its id alone.

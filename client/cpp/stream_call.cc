@@ -206,7 +206,7 @@ Status StreamCall::HandleResult(const v1::Result& result) {
   const v1::ArrayResult& array = result.results(0);
   trace_.ResultCame(array.data().size());
   reply_ = {.numeric_version = result.numeric_version(), .timing = FromProto(result.timing())};
-  TILEWIRE_RETURN_IF_ERROR(TakeResult(array, spec_.result, spec_.store.has_value(), &reply_));
+  TILEWIRE_RETURN_IF_ERROR(TakeResult(array, spec_, &reply_));
   const auto* bytes = reinterpret_cast<const uint8_t*>(array.data().data());
   if (!array.data().empty()) TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(0, {{bytes, array.data().size()}}));
   result_seen_ = true;

@@ -10,9 +10,9 @@ namespace {
 template <typename Response>
 Status TakeUnary(const Response& response, const CallSpec& spec, Reply* reply) {
   *reply = {.numeric_version = response.numeric_version(), .timing = FromProto(response.timing())};
-  TILEWIRE_RETURN_IF_ERROR(TakeResult(response.result(), spec.result, spec.store.has_value(), reply));
+  TILEWIRE_RETURN_IF_ERROR(TakeResult(response.result(), spec, reply));
   const std::string& data = response.result().data();
-  const size_t expected = spec.store ? 0 : static_cast<size_t>(reply->spec.bytes());
+  const size_t expected = !spec.sends_result() ? 0 : static_cast<size_t>(reply->spec.bytes());
   if (data.size() != expected)
     return BadReply("the result has " + std::to_string(data.size()) + " bytes, expected " +
                     std::to_string(expected));

@@ -119,8 +119,11 @@ TEST_P(RegionErrors, PlacesThatAreNeverRight) {
   At(open.mutable_options()->mutable_result_region(), readable, 0);
   expect(open, "options.result_region.region", readable);
   EXPECT_TRUE(me.Unregister(readable).ok());
-  ExpectError(me.Execute(Turn(id), {"1234"}).status, StatusCode::INVALID_ARGUMENT, "BAD_VALUE",
-              "chunk.operand", "0");
+  // Bytes for an operand that needs none, beside one that does.
+  open = RmseOpen(v1::DTYPE_F32, {100, 100});
+  ReferToRegion(&open, 1, id, 0);
+  ExpectError(me.Execute(open, {Floats(10'000, 1), "1234"}).status, StatusCode::INVALID_ARGUMENT, "BAD_VALUE",
+              "chunk.operand", "1");
   v1::TransposeRequest request;
   SetSpec(request.mutable_input()->mutable_spec(), v1::DTYPE_F32, {100, 100});
   At(request.mutable_input()->mutable_region(), id, 0);
