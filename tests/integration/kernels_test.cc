@@ -21,6 +21,9 @@ class DescribingDevice final : public engine::Device {
   int64_t cached_bytes() const override { return cpu_->cached_bytes(); }
   Result<engine::Memory> AllocateDevice(size_t bytes) override { return cpu_->AllocateDevice(bytes); }
   Result<engine::Memory> AllocatePinned(size_t bytes) override { return cpu_->AllocatePinned(bytes); }
+  Result<engine::Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
+    return cpu_->PinHost(data, bytes, writable);
+  }
   Result<std::unique_ptr<engine::Lane>> MakeLane(engine::LanePriority priority) override {
     return cpu_->MakeLane(priority);
   }
