@@ -24,6 +24,7 @@ struct Answer {
   bool right = false;                  ///< where it is OK: the bits are
   uint64_t bytes = 0;                  ///< operands and result
   uint64_t resident_bytes = 0;         ///< of these, what was not sent because the server has it
+  uint64_t region_bytes = 0;           ///< of these, what went through shared memory
   bool lost = false;                   ///< the server has lost what all calls of the run depend on
   std::optional<client::Reply> reply;  ///< where it is OK; absent where nothing is told about the call
 };

@@ -56,13 +56,15 @@ void AddLimits(const ordered_json& result, std::vector<std::string>* findings) {
   const ordered_json& total = result["total"];
   const double useful = total["bytes_per_second"].get<double>();
   const double bytes = total["bytes"].get<double>(), wire = total["wire_bytes"].get<double>();
-  const double rate = bytes > 0 ? useful * wire / bytes : 0;
+  // What the server has already moves nowhere; what lies in shared memory still has to reach the device.
+  const double moved = wire + total.value("region_bytes", 0.0);
+  const double rate = bytes > 0 ? useful * moved / bytes : 0;
   if (wire < bytes)
-    findings->push_back("Operands that the server keeps were not sent: " + PercentText(wire / bytes) +
-                        " of the bytes crossed the wire, " + RateText(rate) + " for a useful rate of " +
-                        RateText(useful) + ".");
+    findings->push_back("Arrays that the server keeps or shares were not sent: " + PercentText(wire / bytes) +
+                        " of the bytes crossed the wire, " + RateText(useful * wire / bytes) +
+                        " for a useful rate of " + RateText(useful) + ".");
   const std::string longest = LongestStage(total);
-  if (rate > 0 && !longest.empty())
+  if (useful > 0 && !longest.empty())
     findings->push_back("The longest stage at the server is " + StageInWords(longest) + ".");
   if (result.contains("ceilings") && rate > 0) {
     const ordered_json& ceilings = result["ceilings"];

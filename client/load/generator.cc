@@ -156,9 +156,10 @@ void Conductor::Tick() {
   if (stop_.stop_requested()) {
     EndEarly(StopReason::kInterrupted, "interrupted", now);
   } else if (window.lost()) {
-    EndEarly(StopReason::kServerLost,
-             "the server no longer has the arrays that this run stored: it was started anew, or they expired",
-             now);
+    EndEarly(
+        StopReason::kServerLost,
+        "the server no longer has the arrays or regions of this run: it was started anew, or they expired",
+        now);
   } else if (window.lost_seconds() > options_.lost_seconds) {
     EndEarly(StopReason::kServerLost,
              "the server could not be reached for " +

@@ -99,7 +99,8 @@ ordered_json StatJson(const OperationSpec* spec, const CallStats& stats, double 
   json["errors"] = ordered_json::object();
   for (const auto& [key, count] : stats.errors) json["errors"][key] = count;
   json["bytes"] = stats.bytes;
-  json["wire_bytes"] = stats.bytes - stats.resident_bytes;
+  json["wire_bytes"] = stats.bytes - stats.resident_bytes - stats.region_bytes;
+  if (stats.region_bytes > 0) json["region_bytes"] = stats.region_bytes;
   json["bytes_per_second"] = seconds > 0 ? static_cast<double>(stats.bytes) / seconds : 0;
   json["calls_per_second"] = seconds > 0 ? static_cast<double>(stats.good) / seconds : 0;
   json["latency_us"] = LatencyJson(stats.latency);

@@ -106,7 +106,8 @@ double SecondsToKeep(const Scenario& scenario) {
 void ForgetAll(Service* service) {
   if (const size_t left = service->Forget(); left > 0)
     std::fprintf(
-        stderr, "warning: %zu stored arrays could not be deleted; the server forgets them when they expire\n",
+        stderr,
+        "warning: %zu arrays or regions could not be deleted; the server forgets them when they expire\n",
         left);
 }
 
@@ -132,7 +133,7 @@ int RunScenario(const Globals& globals, const RunArguments& arguments, const Int
   const Call call = [service](const Request& request, const std::stop_token& stop) {
     return service->Make(request, {}, stop);
   };
-  const Status stored = service->Store(scenario->inputs, SecondsToKeep(*scenario), interrupt.token());
+  const Status stored = service->Prepare(*scenario, SecondsToKeep(*scenario), interrupt.token());
   if (!stored.ok()) {
     ForgetAll(service.get());
     return cli::PrintError(stored, interrupt.exit_code() != 0            ? interrupt.exit_code()

@@ -58,11 +58,10 @@ client::Operation ParseKind(Fields& fields) {
 void ParseAccess(Fields& fields, OperationSpec* spec) {
   const std::string access =
       fields.Word("access", "stream", {"unary", "stream", "striped", "resident", "region"});
-  if (access == "region")
-    fields.Wrong("access", "unary, stream, striped, resident; \"region\" is not available yet");
   spec->access = access == "unary"      ? Access::kUnary
                  : access == "striped"  ? Access::kStriped
                  : access == "resident" ? Access::kResident
+                 : access == "region"   ? Access::kRegion
                                         : Access::kStream;
   if (spec->access == Access::kStriped) {
     spec->connections =
@@ -177,7 +176,7 @@ Scenario ParseAll(const Json& json, Complaints* complaints) {
 }  // namespace
 
 const char* Name(Access access) {
-  static constexpr const char* kNames[] = {"unary", "stream", "striped", "resident"};
+  static constexpr const char* kNames[] = {"unary", "stream", "striped", "resident", "region"};
   return kNames[static_cast<size_t>(access)];
 }
 

@@ -14,9 +14,9 @@
 
 namespace tilewire::load {
 
-/// How a call's operands reach the server. Shared-memory regions will follow.
-enum class Access : uint8_t { kUnary, kStream, kStriped, kResident };
-/// "unary", "stream", "striped", "resident".
+/// How a call's operands reach the server, and its result this process.
+enum class Access : uint8_t { kUnary, kStream, kStriped, kResident, kRegion };
+/// "unary", "stream", "striped", "resident", "region".
 const char* Name(Access access);
 
 /// Which operands of a call the server keeps.
@@ -47,6 +47,8 @@ struct OperationSpec {
       if (stays(k)) bytes += static_cast<uint64_t>(operand.bytes());
     return bytes;
   }
+  /// Of one call: what passes through memory that is shared with the server.
+  uint64_t region_bytes() const { return access == Access::kRegion ? bytes() : 0; }
   /// Of one call: operands, wherever they are, and result.
   uint64_t bytes() const {
     return operands() * static_cast<uint64_t>(operand.bytes()) + static_cast<uint64_t>(result.bytes());

@@ -10,6 +10,7 @@
 #include "client/load/inputs.h"
 #include "client/load/residents.h"
 #include "client/load/scenario.h"
+#include "client/load/shared_arrays.h"
 
 namespace tilewire::load {
 
@@ -33,23 +34,24 @@ class Service {
   Service(const Options& options, std::vector<OperationSpec> operations, Inputs inputs);
 
   client::Client& client() { return clients_.front(); }
-  /// Stores the operands that operations keep at the server, before the first call; see Residents. One
-  /// thread.
-  Status Store(uint32_t inputs, double seconds, const std::stop_token& stop) {
-    return residents_.Store(&client(), operations_, inputs_, inputs, seconds, stop);
-  }
-  /// Deletes them, after the last call that matters; how many stay because the server does not answer. One
-  /// thread.
-  size_t Forget() { return residents_.Forget(); }
+  /// Stores the operands that operations keep at the server and shares the memory of others, before the first
+  /// call; see Residents and SharedArrays. One thread.
+  Status Prepare(const Scenario& scenario, double seconds, const std::stop_token& stop);
+  /// Undoes that, after the last call that matters; how many arrays and regions stay because the server does
+  /// not answer. One thread.
+  size_t Forget();
   /// One call, not retried: a load test shows errors and does not hide them.
   Answer Make(const Request& request, const Tuning& tuning, const std::stop_token& stop);
 
  private:
+  std::vector<client::ArraySource> OperandsOf(const Request& request) const;
+
   const Options options_;
   const std::vector<OperationSpec> operations_;
   const Inputs inputs_;
   std::vector<client::Client> clients_;
   Residents residents_;
+  SharedArrays shared_;
 };
 
 }  // namespace tilewire::load

@@ -28,6 +28,7 @@ void CallStats::Add(const Answer& answer, double latency_us, double service_us) 
   ++good;
   bytes += answer.bytes;
   resident_bytes += answer.resident_bytes;
+  region_bytes += answer.region_bytes;
   if (!answer.reply) return;
   const client::Timing& t = answer.reply->timing;
   const std::array observed{t.queue_us, t.receive_us, t.stage_us, t.h2d_us, t.kernel_us, t.d2h_us, t.send_us};
@@ -44,6 +45,7 @@ void CallStats::Merge(const CallStats& other) {
   for (const auto& [key, count] : other.errors) AddError(key, count);
   bytes += other.bytes;
   resident_bytes += other.resident_bytes;
+  region_bytes += other.region_bytes;
   latency.Merge(other.latency);
   service.Merge(other.service);
   for (size_t i = 0; i < stages.size(); ++i) stages[i].Merge(other.stages[i]);

@@ -33,9 +33,9 @@ struct Mean {
 struct CallStats {
   uint64_t good = 0, wrong = 0, failed = 0;
   std::map<std::string, uint64_t> errors;
-  uint64_t bytes = 0, resident_bytes = 0;  ///< of good calls, as in Answer
-  Histogram latency, service;              ///< from the intended and from the actual start, of answered calls
-  std::array<Mean, 7> stages;              ///< as kStageNames, of good calls
+  uint64_t bytes = 0, resident_bytes = 0, region_bytes = 0;  ///< of good calls, as in Answer
+  Histogram latency, service;  ///< from the intended and from the actual start, of answered calls
+  std::array<Mean, 7> stages;  ///< as kStageNames, of good calls
   Mean overlap;
   std::map<std::string, uint64_t> bottlenecks;  ///< that the server named, of good calls
 

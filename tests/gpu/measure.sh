@@ -127,14 +127,14 @@ windowed() {
 }
 
 study() {
-  start_server || return
+  start_server --allow-regions /tilewire-measure || return
   local operation size=$((128 / scale > 4 ? 128 / scale : 4)) result=0
   "$bin/tilewire-load" ceilings --json "$results/ceilings.json" || result=1
   for operation in rmse transpose gaussian-pdf; do
     "$bin/tilewire-load" study "$operation" --sizes "4MiB,$((size / 2))MiB,$((size * 4))MiB" --connections 1,4,8 --blocks 0,1MiB,4MiB \
       --lanes 0,1,2,4 --seconds 0.4 --json "$results/study-$operation.json" --html "$results/study-$operation.html" || result=1
   done
-  for scenario in small mixed bulk resident; do
+  for scenario in small mixed bulk resident region; do
     "$bin/tilewire-load" run "$here/../../deploy/load/$scenario.json" --ceilings --json "$results/$scenario.json" \
       --html "$results/$scenario.html" || result=1
   done

@@ -57,6 +57,10 @@ TEST(LoadScenario, ResidentOperandsAreCountedButNotSent) {
   const auto one = parse(R"("operation": "gaussian-pdf", "shape": [64], "access": "resident")");
   EXPECT_EQ(one.resident_bytes(), 256u);
   EXPECT_EQ(parse(R"("operation": "rmse", "shape": [64])").resident_bytes(), 0u);
+  EXPECT_EQ(parse(R"("operation": "rmse", "shape": [64])").region_bytes(), 0u);
+  const auto region = parse(R"("operation": "rmse", "shape": [64], "access": "region")");
+  EXPECT_EQ(region.region_bytes(), 2 * 256 + 8u);
+  EXPECT_EQ(region.resident_bytes(), 0u);
 }
 
 TEST(LoadScenario, WhatIsUnderstoodReadsBackTheSame) {
@@ -70,7 +74,8 @@ TEST(LoadScenario, WhatIsUnderstoodReadsBackTheSame) {
              R"({"type": "ramp", "bound_us": 2000, "percentile": 99.9, "start_rate": 5})"),
         File(R"("seed": 9,)", R"("operation": "rmse", "shape": [2, 3], "axes": [-1], "output": "mse")"),
         File("", R"("operation": "rmse", "shape": [2, 3], "access": "resident", "connections": 3)"),
-        File("", R"("operation": "transpose", "shape": [2, 3], "access": "resident")")}) {
+        File("", R"("operation": "transpose", "shape": [2, 3], "access": "resident")"),
+        File("", R"("operation": "transpose", "shape": [2, 3], "access": "region")")}) {
     const auto scenario = ParseScenario(text, "f.json");
     ASSERT_TRUE(scenario) << scenario.error().ToString();
     const std::string once = ToJson(*scenario).dump();
@@ -152,8 +157,10 @@ TEST(LoadScenario, EveryComplaintNamesLineFieldValueAndAllowed) {
        "operations[0].resident", "no field", "access"},
       {File("", R"("operation": "rmse", "shape": [8], "access": "resident", "connections": 65)"), "5",
        "operations[0].connections", "65", "64"},
-      {File("", R"("operation": "rmse", "shape": [8], "access": "region")"), "5", "operations[0].access",
-       "region", "not available yet"},
+      {File("", R"("operation": "rmse", "shape": [8], "access": "region", "connections": 2)"), "5",
+       "operations[0].connections", "2", "1"},
+      {File("", R"("operation": "rmse", "shape": [8], "access": "shm")"), "5", "operations[0].access", "shm",
+       "resident, region"},
       {File("", R"("operation": "rmse", "shape": [8], "access": "striped")"), "5",
        "operations[0].connections", "absent", "required"},
       {File("", R"("operation": "rmse", "shape": [8], "connections": 2)"), "5", "operations[0].connections",
