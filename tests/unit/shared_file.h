@@ -29,6 +29,7 @@ inline std::string SharedName() {
 class SharedFile {
  public:
   explicit SharedFile(size_t bytes, mode_t mode = 0600) : name_(SharedName()), bytes_(bytes) {
+    shm_unlink(name_.c_str());  // of a process that was killed and had this number
     descriptor_ = shm_open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL, mode);
     EXPECT_GE(descriptor_, 0) << name_;
     Resize(bytes);
