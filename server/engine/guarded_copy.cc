@@ -33,7 +33,8 @@ void OnBusError(int signal, siginfo_t* info, void*) {
     current = nullptr;
     siglongjmp(guard->back, 1);
   }
-  // Not ours: as if this handler were not there. A fault happens again on return.
+  // Not ours: as if this handler were not there. A fault happens again on return, and what is raised comes
+  // then.
   sigaction(signal, &before, nullptr);
   if (!fault) raise(signal);
 }
@@ -41,8 +42,7 @@ void OnBusError(int signal, siginfo_t* info, void*) {
 bool Install() {
   struct sigaction action {};
   action.sa_sigaction = OnBusError;
-  // Left by a jump that restores no mask, so the signal must not be blocked meanwhile.
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   return sigaction(SIGBUS, &action, &before) == 0;
 }
@@ -57,7 +57,8 @@ bool Install() {
   guard.to = reinterpret_cast<uintptr_t>(to);
   guard.from = reinterpret_cast<uintptr_t>(from);
   guard.bytes = bytes;
-  if (sigsetjmp(guard.back, 0) != 0) return false;
+  // With the mask: the signal is blocked in its handler, which is left by a jump.
+  if (sigsetjmp(guard.back, 1) != 0) return false;
   current = &guard;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::memcpy(to, from, bytes);
