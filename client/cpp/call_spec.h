@@ -60,6 +60,10 @@ struct Attempt {
   Reply reply;                  ///< valid when status is OK
 };
 
+/// INVALID_ARGUMENT for metadata that gRPC would end the program over: keys and values with characters that
+/// headers cannot have, a request id of more than 128 characters.
+Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options);
+
 /// Deadline and metadata of a call.
 void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
              grpc::ClientContext* context);

@@ -44,6 +44,7 @@ template <typename Stub, typename Request, typename Response>
 Status CallOnce(const Link& link, Stub* stub,
                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                 const Request& request, const CallOptions& options, Deadline deadline, Response* response) {
+  if (Status status = CheckMetadata(link.connect, options); !status.ok()) return status;
   grpc::ClientContext context;
   Prepare(link.connect, options, deadline, &context);
   const std::stop_callback on_stop(options.stop, [&context] { context.TryCancel(); });

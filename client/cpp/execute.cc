@@ -1,4 +1,6 @@
 // Calls that carry arrays, attempt by attempt.
+#include <grpc/grpc.h>
+
 #include <random>
 #include <thread>
 
@@ -42,6 +44,28 @@ const Sink& NoSink() {
 }
 
 }  // namespace
+
+Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options) {
+  constexpr size_t kLongestRequestId = 128;
+  const auto slice = [](const std::string& text) {
+    return grpc_slice_from_static_buffer(text.data(), text.size());
+  };
+  for (const auto& [key, value] : connect.metadata) {
+    if (grpc_header_key_is_legal(slice(key)) == 0 || key.starts_with("grpc-"))
+      return BadValue("ConnectOptions.metadata key", key,
+                      "1 or more of a-z, 0-9, '-', '_' and '.', not beginning with grpc-")
+          .value();
+    if (!key.ends_with("-bin") && grpc_header_nonbin_value_is_legal(slice(value)) == 0)
+      return BadValue("ConnectOptions.metadata value of " + key, value, "visible ASCII characters and spaces")
+          .value();
+  }
+  const std::string& id = options.request_id;
+  if (id.size() > kLongestRequestId || grpc_header_nonbin_value_is_legal(slice(id)) == 0)
+    return BadValue("CallOptions.request_id", id.substr(0, kLongestRequestId),
+                    "at most 128 visible ASCII characters")
+        .value();
+  return {};
+}
 
 void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
              grpc::ClientContext* context) {
@@ -125,6 +149,7 @@ Status Client::Impl::Resolve(CallSpec* spec) {
 }
 
 Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
+  TILEWIRE_RETURN_IF_ERROR(CheckMetadata(spec.connect, spec.options));
   const auto start = Retry::Clock::now();
   std::optional<SpanRecorder> recorder;
   if (spec.options.trace) spec.recorder = &recorder.emplace(start);

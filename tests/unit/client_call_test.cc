@@ -64,6 +64,26 @@ TEST(Client, SmallRmseIsOneUnaryCall) {
   EXPECT_EQ(server.log().request_id, "abc");
 }
 
+TEST(Client, MetadataThatHeadersCannotHaveIsRefusedBeforeTheCall) {
+  const FakeServer server;
+  const Pair pair({3, 4});
+  const auto code = [&](const ConnectOptions& connect, const CallOptions& options) {
+    Client client = Client::Connect(server.address(), connect);
+    const auto sent = client.Rmse(pair.A(), pair.B(), {}, options);
+    EXPECT_EQ(client.List(options).has_value(), sent.has_value());
+    EXPECT_EQ(client.Ping(options).has_value(), sent.has_value());
+    return sent ? Code::kOk : sent.error().code();
+  };
+  EXPECT_EQ(code({.metadata = {{"x-user", "Ann Example"}}}, {.request_id = std::string(128, 'a')}),
+            Code::kOk);
+  for (const char* key : {"X-User", "x user", "", "grpc-timeout", ":path"})
+    EXPECT_EQ(code({.metadata = {{key, "a"}}}, {}), Code::kInvalidArgument) << key;
+  EXPECT_EQ(code({.metadata = {{"x-user", "a\nb"}}}, {}), Code::kInvalidArgument);
+  EXPECT_EQ(code({}, {.request_id = "a\x7f"}), Code::kInvalidArgument);
+  EXPECT_EQ(code({}, {.request_id = std::string(129, 'a')}), Code::kInvalidArgument);
+  EXPECT_EQ(server.log().calls, 2);
+}
+
 TEST(Client, BothFormsGiveTheSameBitsForEveryOutputAndAxis) {
   FakeServer server;
   Client client = Client::Connect(server.address());
