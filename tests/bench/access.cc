@@ -1,4 +1,6 @@
-// One operation, its operands brought in different ways: sent, resident, one of each.
+// Operations whose arrays are brought in different ways: sent, resident, in memory shared with the server.
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -54,6 +56,7 @@ Report::Values Values(const Way& way, double bytes) {
           {"kernel_us", kernel},
           {"p50_beyond_kernel_us", Median(way.beyond_kernel_us)},
           {"candidates_GB/s", bytes / wall / 1e3},
+          {"both_GB/s", 2 * bytes / wall / 1e3},
           {"kernel_GB/s", kernel > 0 ? 2 * bytes / kernel / 1e3 : 0}};
 }
 
@@ -70,12 +73,16 @@ void Measure(client::Client* client, RawClient* echo, const float* data, size_t 
   const auto rmse = [&](const client::ArraySource& a, const client::ArraySource& b) {
     return [=] { return client->Rmse(a, b, {}, options); };
   };
+  const auto region = Take(client->Share(2 * bytes));
+  std::memcpy(region.data(), data, 2 * bytes);
   const int sending = bytes > kMiB ? 1 : flags.calls;
   std::vector<Way> ways;
   ways.push_back({"both sent", rmse(candidate, reference), sending});
   ways.push_back({"reference resident", rmse(candidate, stored_reference.array.source()), sending});
   ways.push_back(
       {"both resident", rmse(stored_candidate.array.source(), stored_reference.array.source()), flags.calls});
+  ways.push_back({"both in a region",
+                  rmse(region.source(candidate.spec()), region.source(reference.spec(), bytes)), sending});
   std::vector<double> echoes;
   for (int round = -1; round < flags.rounds; ++round) {
     for (Way& way : ways) Round(&way, right, round >= 0);
@@ -90,10 +97,41 @@ void Measure(client::Client* client, RawClient* echo, const float* data, size_t 
               {{"p50_us", Median(echoes)}, {"p99_us", Quantile(echoes, .99)}});
 }
 
+/// A square matrix of about `bytes`, transposed from a region into it: both phases of copies.
+void MeasureTranspose(client::Client* client, const float* data, size_t bytes, int rounds, Report* report) {
+  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(bytes / sizeof(float))));
+  const int64_t dims[] = {side, side};
+  const ArraySpec spec = MakeSpec(DType::kF32, dims).value();
+  const auto used = static_cast<double>(spec.bytes());
+  const auto region = Take(client->Share(2 * bytes));
+  const auto* result = reinterpret_cast<const float*>(region.data() + bytes);
+  std::memcpy(region.data(), data, static_cast<size_t>(spec.bytes()));
+  std::vector<double> wall, in, out, kernel;
+  for (int round = -1; round < rounds; ++round) {
+    std::memset(region.data() + bytes, 0, static_cast<size_t>(spec.bytes()));
+    const client::ArraySource operands[] = {region.source(spec)};
+    const auto reply = Take(client->ExecuteInto(client::TransposeOp{}, operands, region.place(bytes)));
+    for (int64_t i = 0; i < side * side; i += 997)
+      if (result[i] != data[i % side * side + i / side]) throw std::runtime_error("a transpose is wrong");
+    if (round < 0) continue;
+    wall.push_back(reply.client_wall_us);
+    in.push_back(reply.timing.h2d_us.value_or(0));
+    out.push_back(reply.timing.d2h_us.value_or(0));
+    kernel.push_back(reply.timing.kernel_us.value_or(0));
+  }
+  const auto rate = [&](const std::vector<double>& micros) {
+    return Median(micros) > 0 ? used / Median(micros) / 1e3 : 0;
+  };
+  report->Add("transpose, region to region, " + std::to_string(side) + "²", {{"p50_us", Median(wall)},
+                                                                             {"kernel_us", Median(kernel)},
+                                                                             {"in_GB/s", rate(in)},
+                                                                             {"out_GB/s", rate(out)}});
+}
+
 int Access(const Common& common, const Flags& flags) {
   const size_t bytes = flags.mebibytes * kMiB;
   const float* data = RandomFloats(2 * bytes / sizeof(float), 1);
-  const Child server = StartServer(common);
+  const Child server = StartServer(common, {"--allow-regions", "/tilewire-"});
   const Child raw("tilewire_raw_peer", {std::to_string(64 << 20)});
   auto client = client::Client::Connect(server.address());
   RawClient echo(raw.address());
@@ -110,7 +148,7 @@ int Access(const Common& common, const Flags& flags) {
 
 void AddAccess(CLI::App* app, const Common& common, Run* run) {
   const auto flags = std::make_shared<Flags>();
-  auto* command = app->add_subcommand("access", "RMSE of operands that are sent, or resident");
+  auto* command = app->add_subcommand("access", "operands that are sent, resident, or in shared memory");
   command->add_option("--mib", flags->mebibytes, "bytes of one large operand, MiB")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));

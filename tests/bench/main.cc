@@ -4,7 +4,7 @@
 //   idle      the same after idle pauses
 //   mixed     one bulk upload with 4 KiB calls beside it
 //   callers   4 KiB calls from many callers at once, beside as many echoes
-//   access    RMSE of operands that are sent, or resident
+//   access    operands that are sent, resident, or in shared memory
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
 #include <cstdio>
 #include <exception>
