@@ -63,7 +63,8 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
                   .bytes = config.region_bytes,
                   .bytes_per_identity = config.region_bytes_per_identity,
                   .seconds = config.region_seconds,
-                  .longest_seconds = config.longest_region_seconds}};
+                  .longest_seconds = config.longest_region_seconds,
+                  .device = config.allow_device_regions}};
 }
 
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {

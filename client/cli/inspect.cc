@@ -43,6 +43,7 @@ ordered_json JsonInfo(const Globals& globals, const ServerInfo& info) {
                     {"store_bytes_per_identity", info.store_bytes_per_identity},
                     {"max_arrays", info.max_arrays},
                     {"region_prefix", info.region_prefix},
+                    {"device_regions", info.device_regions},
                     {"region_bytes", info.region_bytes},
                     {"region_bytes_per_identity", info.region_bytes_per_identity}};
   json["budgets"] = {

@@ -202,6 +202,12 @@ class Client {
   /// request_id.
   Result<SharedRegion> Share(uint64_t bytes, const RegionOptions& region = {},
                              const CallOptions& options = {});
+  /// Registers memory of the server's device by handle: see DeviceRegion. Not retried. UNIMPLEMENTED
+  /// `REGIONS_OFF`: the server does not allow it; INVALID_ARGUMENT `BAD_VALUE`: the handle of nothing, or
+  /// more than its allocation has; FAILED_PRECONDITION `REGION_UNPINNABLE`: the server has no device, or its
+  /// driver does not open it; RESOURCE_EXHAUSTED `BUSY`: too many regions. `options`: as for Share().
+  Result<DeviceRegion> RegisterDevice(const DeviceMemory& memory, const DeviceRegionOptions& region = {},
+                                      const CallOptions& options = {});
   /// Any operation, its result written to `place`, as many bytes as it has. Where the call fails what is
   /// there is undefined.
   Result<Reply> ExecuteInto(const Operation& operation, std::span<const ArraySource> operands,

@@ -142,6 +142,7 @@ ServerInfo FromProto(const v1::DescribeResponse& in) {
   out.region_bytes_per_identity = limits.region_bytes_per_identity();
   out.region_seconds = limits.region_seconds();
   out.longest_region_seconds = limits.longest_region_seconds();
+  out.device_regions = limits.device_regions();
   out.regions_registered = in.budgets().regions();
   out.region_bytes_registered = in.budgets().region_bytes();
   const v1::Budgets& budgets = in.budgets();

@@ -53,6 +53,29 @@ SharedRegion::~SharedRegion() {
   if (data_) munmap(data_, bytes_);
 }
 
+DeviceRegion::~DeviceRegion() {
+  try {
+    (void)Unregister();
+  } catch (...) {  // nobody is left to tell
+  }
+}
+
+DeviceRegion& DeviceRegion::operator=(DeviceRegion&& other) noexcept {
+  if (this == &other) return *this;
+  DeviceRegion old;  // what was here, gone at the end
+  std::swap(old.id_, id_);
+  std::swap(old.unregister_, unregister_);
+  id_ = std::exchange(other.id_, {});
+  bytes_ = std::exchange(other.bytes_, 0);
+  unregister_ = std::exchange(other.unregister_, nullptr);
+  return *this;
+}
+
+Status DeviceRegion::Unregister() {
+  const auto unregister = std::exchange(unregister_, nullptr);
+  return unregister ? unregister(id_) : Status();
+}
+
 SharedRegion& SharedRegion::operator=(SharedRegion&& other) noexcept {
   const auto swap = [](SharedRegion* a, SharedRegion* b) {
     std::swap(a->id_, b->id_);
@@ -115,6 +138,26 @@ Result<SharedRegion> Client::Share(uint64_t bytes, const RegionOptions& how, con
   shm_unlink(name.c_str());  // the server holds the memory now, or will never
   TILEWIRE_RETURN_IF_ERROR(status);
   region.id_ = info.region();
+  region.unregister_ = [link](const std::string& id) { return client::Unregister(*link, id); };
+  return region;
+}
+
+Result<DeviceRegion> Client::RegisterDevice(const DeviceMemory& memory, const DeviceRegionOptions& how,
+                                            const CallOptions& options) {
+  v1::RegisterRequest request;
+  request.mutable_device_memory()->set_handle(memory.handle);
+  request.mutable_device_memory()->set_offset(memory.offset);
+  request.mutable_device_memory()->set_bytes(memory.bytes);
+  request.mutable_device_memory()->set_device(memory.device);
+  request.set_writable(how.writable);
+  request.set_ttl_seconds(how.seconds);
+  v1::RegionInfo info;
+  const auto link = impl_->shared_link();
+  TILEWIRE_RETURN_IF_ERROR(CallOnce(*link, link->regions.get(), &v1::Regions::Stub::Register, request,
+                                    options, DeadlineOf(options), &info));
+  DeviceRegion region;
+  region.id_ = info.region();
+  region.bytes_ = memory.bytes;
   region.unregister_ = [link](const std::string& id) { return client::Unregister(*link, id); };
   return region;
 }

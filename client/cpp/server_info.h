@@ -38,6 +38,7 @@ struct ServerInfo {
   uint64_t region_bytes = 0, region_bytes_per_identity = 0, region_bytes_registered = 0;
   double region_seconds = 0, longest_region_seconds = 0;
   uint32_t regions_registered = 0;
+  bool device_regions = false;  ///< memory of the device may be registered
 };
 
 /// Kernels of a server's device, and the launches chosen for an operation; see tilewire.v1.KernelLaunch.

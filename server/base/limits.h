@@ -32,6 +32,8 @@ inline constexpr int kMaxStreams = 64;
 inline constexpr int64_t kMaxArrays = 65'536;
 /// Regions of all callers: each takes a descriptor and mappings.
 inline constexpr int64_t kMaxRegions = 1024;
+/// Regions of device memory of one caller: no bytes of the server's bound these.
+inline constexpr int64_t kMaxDeviceRegionsPerIdentity = kMaxRegions / 4;
 /// Options.store.idempotency_key: visible ASCII, at most.
 inline constexpr int kMaxIdempotencyKeyBytes = 128;
 /// Arrays of a page of a list, at most.

@@ -246,6 +246,11 @@ class CpuDevice final : public Device {
   Result<Memory> PinHost(std::byte* data, size_t bytes, bool) override {
     return Memory(data, bytes, nullptr);
   }
+  Result<Memory> OpenShared(std::string_view) override {
+    return Fail(Status(Code::kFailedPrecondition, "REGION_UNPINNABLE",
+                       "this server computes on its CPU, which has no memory that another process could "
+                       "export by handle; register POSIX shared memory"));
+  }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority) override {
     return std::make_unique<CpuLane>(&workers_);
   }

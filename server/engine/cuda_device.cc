@@ -10,6 +10,7 @@
 #include "server/engine/cuda_error.h"
 #include "server/engine/cuda_kernels.h"
 #include "server/engine/cuda_lane.h"
+#include "server/engine/cuda_shared.h"
 #include "server/engine/memory_pool.h"
 
 namespace tilewire::engine {
@@ -40,6 +41,11 @@ class CudaDevice final : public Device {
     return pinned_memory_.Allocate(bytes);
   }
   Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) override;
+  Result<Memory> OpenShared(std::string_view handle) override {
+    TILEWIRE_RETURN_IF_ERROR(health());
+    TILEWIRE_RETURN_IF_ERROR(health_.Note(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_))));
+    return OpenCudaShared(ordinal_, handle);
+  }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     return CudaLane::Make(ordinal_, priority, &health_);
   }

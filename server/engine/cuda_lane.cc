@@ -68,6 +68,11 @@ void CudaLane::CopyOut(std::byte* host, const std::byte* device, size_t bytes, O
          std::move(done));
 }
 
+void CudaLane::CopyAny(std::byte* to, const std::byte* from, size_t bytes, OnComplete done) {
+  Submit([=](cudaStream_t s) { return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s); },
+         std::move(done));
+}
+
 void CudaLane::Launch(const Work& work, OnComplete done) {
   Submit([&](cudaStream_t s) { return Enqueue(work, s); }, std::move(done));
 }

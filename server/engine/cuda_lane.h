@@ -29,12 +29,13 @@ class CudaLane final : public Lane {
 
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override;
   void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override;
-  // The device copies from the pages that were pinned, whatever became of the file that they were of.
-  void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
-    CopyIn(device, host, bytes, std::move(done));
+  // The device copies from the pages that were pinned, whatever became of the file that they were of; or from
+  // device to device: the addresses tell.
+  void CopyInShared(std::byte* device, const std::byte* shared, size_t bytes, OnComplete done) override {
+    CopyAny(device, shared, bytes, std::move(done));
   }
-  void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
-    CopyOut(host, device, bytes, std::move(done));
+  void CopyOutShared(std::byte* shared, const std::byte* device, size_t bytes, OnComplete done) override {
+    CopyAny(shared, device, bytes, std::move(done));
   }
   void Launch(const Work& work, OnComplete done) override;
   void Help(std::chrono::microseconds budget) override;
@@ -50,6 +51,7 @@ class CudaLane final : public Lane {
   };
 
   CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health);
+  void CopyAny(std::byte* to, const std::byte* from, size_t bytes, OnComplete done);
   /// Puts `enqueue(stream)` between two events. Never calls back itself.
   template <typename Enqueue>
   void Submit(const Enqueue& enqueue, OnComplete done);

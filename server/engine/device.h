@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,6 +21,13 @@
 #include "server/engine/memory.h"
 
 namespace tilewire::engine {
+
+/// Bytes of what another process exports an allocation by: CUDA's cudaIpcMemHandle_t.
+inline constexpr size_t kExportHandleBytes = 64;
+/// An array in memory that is not the server's own begins at a multiple of this, as its own do. Kernels read
+/// aligned 16-byte words that hold a byte of an operand, hence at most to the end of the 256 bytes that its
+/// last byte is in, which no allocation ends within; they write no byte outside the result.
+inline constexpr uint64_t kForeignAlignment = 256;
 
 /// What a device is. Immutable.
 struct DeviceFacts {
@@ -89,9 +97,9 @@ class Lane {
   virtual void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) = 0;
   /// Device to host (pinned on a GPU).
   virtual void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
-  /// The same from and to host memory that another process shares and may take away, see Device::PinHost.
-  /// Where that is noticed, the copy ends with FAILED_PRECONDITION `REGION_SHRUNK`; a device that copies from
-  /// pinned pages does not notice.
+  /// The same from and to memory of another process: host memory that it may take away, see Device::PinHost,
+  /// or memory of this device, see Device::OpenShared. Where it is noticed that memory is gone, the copy ends
+  /// with FAILED_PRECONDITION `REGION_SHRUNK`; a device that copies from pinned pages does not notice.
   virtual void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) = 0;
   virtual void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
   virtual void Launch(const Work& work, OnComplete done) = 0;
@@ -136,6 +144,13 @@ class Device {
   /// `REGION_UNPINNABLE` where the device cannot have this memory, which does it no harm. The memory must
   /// stay mapped; it may be shrunk by others.
   virtual Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) = 0;
+  /// Device memory that another process allocated and exports by `handle`, kExportHandleBytes long: from the
+  /// address that was exported to the end of its allocation, as the driver knows it. Opened until the piece
+  /// is gone; one that is opened twice has one address and stays until both are gone. The exporter must keep
+  /// its allocation until then. INVALID_ARGUMENT `BAD_VALUE` (of device_memory.handle): a handle of nothing;
+  /// FAILED_PRECONDITION `REGION_UNPINNABLE`: the device or its driver does not have it, which does it no
+  /// harm: the other process gone, not on this host, this very process; `BUSY` when out of memory.
+  virtual Result<Memory> OpenShared(std::string_view handle) = 0;
   virtual Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) = 0;
   /// The kernels that launching `work` would run, in order; nothing is launched and the pointers of `work`
   /// may be null. Empty where the device has no kernels of its own (the CPU). May take milliseconds a kernel

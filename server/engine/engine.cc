@@ -136,13 +136,10 @@ Status Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* option
   const size_t operands = (*operation)->operands().size();
   options->residents.resize(operands);
   options->regions.resize(operands);
+  TILEWIRE_RETURN_IF_ERROR(CheckPlaces(**operation, *options));
   for (size_t i = 0; i < operands; ++i)
-    if (options->regions[i])
-      TILEWIRE_RETURN_IF_ERROR(options->regions[i].Holds((*operation)->operands()[i].bytes(), false));
-  if (options->result_region)
-    TILEWIRE_RETURN_IF_ERROR(options->result_region.Holds((*operation)->result().bytes(), true));
-  if (std::count(options->residents.begin(), options->residents.end(), nullptr) == 0)
-    if (auto whole = (*operation)->Whole()) *operation = std::move(whole);
+    if (!options->there(**operation, i)) return {};
+  if (auto whole = (*operation)->Whole()) *operation = std::move(whole);
   return {};
 }
 

@@ -45,7 +45,8 @@ struct EngineOptions {
 struct JobLayout {
   bool small = false;
   bool store = false;                                     ///< the result stays
-  bool to_region = false;                                 ///< or goes into a region
+  bool to_region = false;                                 ///< or goes into a region,
+  bool result_there = false;                              ///< where kernels write it
   std::vector<bool> resident;                             ///< [operand]: is there already
   std::vector<bool> streamed;                             ///< [operand]: its bytes come over streams
   int64_t held_bytes = 0;                                 ///< by these, each once

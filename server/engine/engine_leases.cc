@@ -36,9 +36,9 @@ std::vector<int64_t> ArraySizes(const Operation& operation, const JobLayout& lay
                     : windowed         ? layout.ring.bytes()
                                        : operation.operands()[i].bytes());
   const bool result_too = windowed && operation.ranges_fill_result();
-  sizes.push_back(operation.result_is_operand() ? 0
-                  : result_too                  ? layout.ring.bytes()
-                                                : operation.result().bytes());
+  sizes.push_back(operation.result_is_operand() || layout.result_there ? 0
+                  : result_too                                         ? layout.ring.bytes()
+                                                                       : operation.result().bytes());
   return sizes;
 }
 
@@ -49,8 +49,12 @@ void SetBuffers(const Operation& operation, const std::vector<std::byte*>& addre
   buffers.scratch = addresses.back();
   buffers.operands.assign(addresses.begin(), addresses.end() - 2);
   for (size_t i = 0; i < buffers.operands.size(); ++i)
-    if (resources->residents[i]) buffers.operands[i] = resources->residents[i]->data();
-  buffers.result = operation.result_is_operand() ? buffers.operands[0] : addresses[addresses.size() - 2];
+    if (resources->there[i])
+      buffers.operands[i] =
+          resources->residents[i] ? resources->residents[i]->data() : resources->regions[i].data();
+  buffers.result = operation.result_is_operand() ? buffers.operands[0]
+                   : resources->result_there     ? resources->result_region.data()
+                                                 : addresses[addresses.size() - 2];
 }
 
 int64_t StagingBlockBytes(int64_t array_bytes, int64_t block_bytes) {
@@ -103,12 +107,13 @@ JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options
   JobLayout layout{.small = !options.store && IsSmallJob(operation),
                    .store = options.store.has_value(),
                    .to_region = static_cast<bool>(options.result_region),
+                   .result_there = options.result_region.on_device() && !operation.result_is_operand(),
                    .block_bytes = BlockBytes(operation, options)};
   std::set<const ResidentArray*> held;
   bool regions = layout.to_region;
   for (size_t i = 0; i < options.residents.size(); ++i) {
     const ArrayUse& resident = options.residents[i];
-    layout.resident.push_back(resident != nullptr);
+    layout.resident.push_back(options.there(operation, i));
     layout.streamed.push_back(!resident && !options.regions[i]);
     regions = regions || options.regions[i];
     if (resident && held.insert(resident.get()).second) layout.held_bytes += resident->device_bytes();
@@ -175,6 +180,7 @@ Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOp
   if (layout.all_resident()) return Fail(NotWindowed("its operands are stored arrays"));
   if (layout.store && operation.ranges_fill_result())
     return Fail(NotWindowed("the result is to be stored, so it has to fit"));
+  if (operation.ranges_fill_result()) layout.result_there = false;  // copied out of its ring
   const bool some = std::find(layout.resident.begin(), layout.resident.end(), true) != layout.resident.end();
   if (some && !RangesAligned(operation))
     return Fail(NotWindowed("parts of its stored operand do not begin at multiples of 256 bytes"));
@@ -275,6 +281,8 @@ Status Engine::Lease(const Operation& operation, const JobLayout& layout, JobRes
   resources->inputs_in_place = layout.inputs_in_place;
   resources->output_in_place = layout.output_in_place;
   resources->ring = layout.ring;
+  resources->there = layout.resident;
+  resources->result_there = layout.result_there;
   TILEWIRE_RETURN_IF_ERROR(layout.small ? LeasePacked(operation, layout, resources)
                                         : LeaseApart(operation, layout, resources));
   return LeaseStaging(operation, layout, resources);

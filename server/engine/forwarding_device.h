@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ class ForwardingDevice : public Device {
   Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
     return device_->PinHost(data, bytes, writable);
   }
+  Result<Memory> OpenShared(std::string_view handle) override { return device_->OpenShared(handle); }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     return device_->MakeLane(priority);
   }

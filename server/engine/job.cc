@@ -15,7 +15,7 @@ uint32_t LanesOf(const JobContext& context, const JobOptions& options, bool over
 std::vector<uint32_t> InRegions(const JobResources& resources) {
   std::vector<uint32_t> operands;
   for (uint32_t i = 0; i < resources.regions.size(); ++i)
-    if (resources.regions[i]) operands.push_back(i);
+    if (resources.regions[i] && !resources.there[i]) operands.push_back(i);
   return operands;
 }
 
@@ -31,15 +31,14 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       lanes_(LanesOf(*context, options, overlap_)),
       resources_(std::move(resources)),
       in_regions_(InRegions(resources_)),
-      arriving_(
-          static_cast<size_t>(std::count(resources_.residents.begin(), resources_.residents.end(), nullptr))),
+      arriving_(static_cast<size_t>(std::count(resources_.there.begin(), resources_.there.end(), false))),
       streamed_(arriving_ - in_regions_.size()),
       stores_(resources_.room || !resources_.stored.empty()),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!ResultWaits() || operation_->finish_work(resources_.buffers))),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = BlockCount();
-  for (uint32_t i = 0; i < resources_.residents.size(); ++i) claimed_.emplace_back(streamed(i) ? blocks : 0);
+  for (uint32_t i = 0; i < resources_.there.size(); ++i) claimed_.emplace_back(streamed(i) ? blocks : 0);
   blocks_left_ = blocks * static_cast<int64_t>(arriving_);
   ranges_left_ = operation_->range_count();
   for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
@@ -266,8 +265,11 @@ Timing Job::timing() const {
     if (timing.bottleneck == StageName(stage) && rate > 0 && timing.of(stage) > 0)
       timing.bottleneck_share = static_cast<double>(bytes) / (timing.of(stage) * 1e-6) / rate;
   };
-  share(Stage::kH2D, timing.bytes_in + timing.region_bytes_in, context_->copy_rates.in);
-  share(Stage::kD2H, timing.bytes_out + timing.region_bytes_out, context_->copy_rates.out);
+  // Those rates are of the way between host and device; regions of device memory are on its far side.
+  const bool crosses_in = in_regions_.empty() || !resources_.regions[in_regions_[0]].on_device();
+  if (crosses_in) share(Stage::kH2D, timing.bytes_in + timing.region_bytes_in, context_->copy_rates.in);
+  if (!result_region().on_device())
+    share(Stage::kD2H, timing.bytes_out + timing.region_bytes_out, context_->copy_rates.out);
   return timing;
 }
 

@@ -217,7 +217,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
   bool EverythingTakenLocked() const {
-    const int64_t out = stores_ ? ready_bytes_ : result_region() ? region_out_ : next_offset_;
+    const int64_t out = stores_ || resources_.result_there ? ready_bytes_
+                        : result_region()                  ? region_out_
+                                                           : next_offset_;
     return (input_ended_ || !takes_input()) && out == operation_->result().bytes();
   }
   bool JoinedDoneLocked() const {
@@ -231,8 +233,8 @@ class Job : public std::enable_shared_from_this<Job> {
   const bool overlap_;
   const uint32_t lanes_;  ///< of the context's, from the first
   JobResources resources_;
-  const std::vector<uint32_t> in_regions_;  ///< operands whose bytes come from regions
-  const size_t arriving_;                   ///< operands that are not resident: these, and
+  const std::vector<uint32_t> in_regions_;  ///< operands whose bytes are copied from regions
+  const size_t arriving_;                   ///< operands that are not there: these, and
   const size_t streamed_;                   ///< those whose bytes come over streams
   const bool stores_;
   Timer* timer_ = nullptr;
@@ -241,9 +243,9 @@ class Job : public std::enable_shared_from_this<Job> {
   /// The job has one lane, which runs submissions in order: what depends on a submission is enqueued right
   /// behind it instead of when its completion was noticed. Spares a small request the waits in between.
   const bool ordered_;
-  /// A result in place is read, and a stored one used, without a submission of this job: it is ready when the
-  /// last completion came.
-  bool ResultWaits() const { return resources_.output_in_place || stores_; }
+  /// A result in place is read, and one that is stored or in a region of device memory used, without a
+  /// submission of this job: it is ready when the last completion came.
+  bool ResultWaits() const { return resources_.output_in_place || stores_ || resources_.result_there; }
 
   mutable std::mutex mutex_;
   SpanLog spans_;

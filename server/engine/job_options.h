@@ -46,7 +46,16 @@ struct JobOptions {
   std::optional<StoreOptions> store;  ///< keep the result on the device
   TimePoint arrived = Clock::now();   ///< origin of its spans
   TimePoint deadline = TimePoint::max();
+
+  /// Whether operand `i` is on the device: a resident array, or in a region of device memory. What an
+  /// operation only passes on is copied from such a region all the same. Once both lists are filled.
+  bool there(const Operation& operation, size_t i) const {
+    return residents[i] || (regions[i].on_device() && !operation.result_is_operand());
+  }
 };
+
+/// INVALID_ARGUMENT where a region does not hold what it is to, or a result would be written over an operand.
+Status CheckPlaces(const Operation& operation, const JobOptions& options);
 
 /// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
 /// more.
@@ -63,11 +72,13 @@ struct JobResources {
   bool output_in_place = false;
   Ring ring;                        ///< of a windowed job
   std::vector<ArrayUse> residents;  ///< [operand], null where its bytes come
-  std::vector<RegionPart> regions;  ///< [operand]: these come from here
+  std::vector<RegionPart> regions;  ///< [operand]: these come from here, or lie here,
+  std::vector<bool> there;          ///< [operand]: as resident arrays do
   RegionPart result_region;
-  Reservation room;    ///< for the result, where it is to be stored,
-  Memory result;       ///< which then lies here
-  std::string stored;  ///< id of the array that is the result already
+  bool result_there = false;  ///< kernels write the result there
+  Reservation room;           ///< for the result, where it is to be stored,
+  Memory result;              ///< which then lies here
+  std::string stored;         ///< id of the array that is the result already
 };
 
 /// What all jobs of an engine share. Outlives every job.

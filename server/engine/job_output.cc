@@ -29,7 +29,7 @@ void Job::NextOutput(int stream, bool take, OnOutput on_output) {
 
 void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
-  if (!resources_.output_in_place && !stores_) {
+  if (!resources_.output_in_place && !stores_ && !resources_.result_there) {
     const int64_t total = operation_->result().bytes();
     while (!free_outputs_.empty() && next_copy_ < total && OutputEnd(next_copy_) <= ready_bytes_) {
       const int buffer = free_outputs_.back();

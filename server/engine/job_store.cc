@@ -1,9 +1,23 @@
-// What differs in a job whose operands are there already, or whose result stays on the device.
+// What differs in a job whose operands are there already or in regions, or whose result stays on the device.
 #include <utility>
 
 #include "server/engine/job.h"
 
 namespace tilewire::engine {
+
+Status CheckPlaces(const Operation& operation, const JobOptions& options) {
+  const RegionPart& result = options.result_region;
+  const int64_t result_bytes = operation.result().bytes();
+  if (result) TILEWIRE_RETURN_IF_ERROR(result.Holds(result_bytes, true));
+  for (size_t i = 0; i < options.regions.size(); ++i) {
+    const RegionPart& part = options.regions[i];
+    const int64_t bytes = operation.operands()[i].bytes();
+    if (!part) continue;
+    TILEWIRE_RETURN_IF_ERROR(part.Holds(bytes, false));
+    TILEWIRE_RETURN_IF_ERROR(result.LiesApart(result_bytes, part, bytes));
+  }
+  return {};
+}
 
 void Job::Begin() {
   Deferred later;

@@ -17,7 +17,7 @@ Buffers Job::BuffersOf(int64_t range) const {
   const int64_t begin = operation_->range_bytes(range).begin, slot = window_->PlaceOf(begin).at;
   Buffers buffers = resources_.buffers;
   for (size_t i = 0; i < buffers.operands.size(); ++i)
-    buffers.operands[i] += resources_.residents[i] ? begin : slot;  // resident arrays lie whole
+    buffers.operands[i] += resources_.there[i] ? begin : slot;  // what is there lies whole
   if (ResultInRing()) buffers.result += slot;
   return buffers;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,27 +20,36 @@ struct RegionRequest {
   uint64_t offset = 0, bytes = 0;
   bool writable = false;  ///< results may go there
   double seconds = 0;     ///< without use until it expires; 0: RegionLimits::seconds
+  /// Memory of a device instead: what it is exported by, see Device::OpenShared.
+  std::optional<std::string> handle = {};
+  std::string device = {};  ///< DeviceFacts::id of the device that is to open it; empty: whatever it is
 };
 
-/// Memory of a client that is mapped and pinned. Immutable, but for what the client does with its bytes.
+/// Memory of a client that is mapped and pinned, or of a device and opened. Immutable, but for what the
+/// client does with its bytes.
 class Region {
  public:
   Region(const Region&) = delete;
   virtual ~Region() = default;
   const std::string& id() const { return id_; }
   bool writable() const { return writable_; }
-  std::byte* data() const { return memory_.data(); }
-  int64_t bytes() const { return memory_.bytes(); }
-  /// FAILED_PRECONDITION `REGION_SHRUNK` once its memory is not all there any more. A system call.
-  /// Thread-safe.
-  Status Check() const { return memory_.Check(); }
+  /// Whether it is memory of the device: kernels use it where it is.
+  bool on_device() const { return on_device_; }
+  std::byte* data() const { return on_device_ ? opened_.data() + opened_offset_ : memory_.data(); }
+  int64_t bytes() const { return on_device_ ? opened_bytes_ : memory_.bytes(); }
+  /// FAILED_PRECONDITION `REGION_SHRUNK` once its memory is not all there any more, which memory of a device
+  /// always is. A system call. Thread-safe.
+  Status Check() const { return on_device_ ? Status() : memory_.Check(); }
 
  protected:
-  Region(std::string id, bool writable) : id_(std::move(id)), writable_(writable) {}
+  Region(std::string id, bool writable, bool on_device)
+      : id_(std::move(id)), writable_(writable), on_device_(on_device) {}
   const std::string id_;
-  const bool writable_;
+  const bool writable_, on_device_;
   SharedMemory memory_;
   Memory pin_;  // after the mapping, so that it goes first
+  Memory opened_;
+  int64_t opened_offset_ = 0, opened_bytes_ = 0;
 };
 /// The right to use a region: while it is there, so is the mapping.
 using RegionUse = std::shared_ptr<const Region>;
@@ -52,9 +62,13 @@ struct RegionPart {
 
   explicit operator bool() const { return region != nullptr; }
   std::byte* data() const { return region->data() + offset; }
-  /// INVALID_ARGUMENT unless `bytes` bytes from there on are in the region and, where `write`, it is
-  /// writable.
+  bool on_device() const { return region && region->on_device(); }
+  /// INVALID_ARGUMENT unless `bytes` bytes from there on are in the region, begin where an array may, and,
+  /// where `write`, it is writable.
   Status Holds(int64_t bytes, bool write) const;
+  /// INVALID_ARGUMENT where `bytes` bytes from there on overlap `other_bytes` of `other`, both of the device:
+  /// kernels write while they read. Both parts hold what they are to.
+  Status LiesApart(int64_t bytes, const RegionPart& other, int64_t other_bytes) const;
 };
 
 }  // namespace tilewire::engine

@@ -35,25 +35,6 @@ Status NotFound(const std::string& id, const std::string& field, bool foreign) {
 
 }  // namespace
 
-// --- one region -------------------------------------------------------------------------------------
-
-Status RegionStore::Entry::Map(Device* device) {
-  // A device that cannot pin what may only be read needs it writable, and leaves it as it is.
-  const bool open_writable = writable_ || !device->facts().pins_read_only;
-  auto mapped = SharedMemory::Map(request.name, request.offset, request.bytes, open_writable);
-  if (!mapped) return mapped.error();
-  memory_ = *std::move(mapped);
-  auto pinned = device->PinHost(memory_.pages(), memory_.page_bytes(), open_writable);
-  if (!pinned) return pinned.error();
-  pin_ = *std::move(pinned);
-  return memory_.Check();  // what was cut off meanwhile is told now, not to the first job
-}
-
-void RegionStore::Entry::Unmap() {
-  pin_.Reset();
-  memory_ = SharedMemory();
-}
-
 // --- registering --------------------------------------------------------------------------------------
 
 RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Device* device, Timer* timer)
@@ -63,48 +44,17 @@ RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Devic
       timer_(timer),
       thread_("tw-regions") {}
 
-Status RegionStore::CheckRequest(const RegionRequest& request) const {
-  constexpr double kShortest = 0.001;
-  if (limits_.prefix.empty())
-    return Status(Code::kUnimplemented, "REGIONS_OFF",
-                  "shared-memory regions are off; the operator allows them with --allow-regions");
-  if (!IsSharedName(request.name) || !request.name.starts_with(limits_.prefix)) {
-    const bool echo = request.name.size() <= kLongestId;
-    return BadValue(
-               "shared_memory.name",
-               echo ? request.name : std::to_string(request.name.size()) + " characters long",
-               "a name of shared memory that begins with " + limits_.prefix +
-                   " (--allow-regions): visible ASCII, no other slash, no \"..\", at most 255 characters")
-        .value();
-  }
-  if (request.seconds != 0 && !(request.seconds >= kShortest && request.seconds <= limits_.longest_seconds))
-    return BadValue("ttl_seconds", std::to_string(request.seconds),
-                    "0.001 to " + std::to_string(limits_.longest_seconds) + " (--longest-region-seconds)")
-        .value();
-  const auto over = [&request](int64_t limit, const char* flag) {
-    return OverLimit("shared_memory.bytes", std::to_string(request.bytes),
-                     "at most " + std::to_string(limit) + " (" + flag + ")")
-        .value();
-  };
-  const auto too_many = [&request](int64_t limit) {  // in this order nothing overflows
-    return request.bytes > static_cast<uint64_t>(limit) ||
-           SharedMemory::PageBytes(request.offset, request.bytes) > static_cast<uint64_t>(limit);
-  };
-  if (too_many(limits_.bytes)) return over(limits_.bytes, "--region-bytes");
-  if (too_many(limits_.bytes_per_identity))
-    return over(limits_.bytes_per_identity, "--region-bytes-per-identity");
-  return {};
-}
-
-Status RegionStore::TakeBytesLocked(const std::string& identity, int64_t bytes) {
-  const auto owner = owners_.find(identity);
-  const int64_t owned = owner == owners_.end() ? 0 : owner->second.bytes;
-  if (owned + bytes > limits_.bytes_per_identity)
-    return Busy("your regions take " + std::to_string(owned) + " bytes and this one " +
+Status RegionStore::TakeLocked(const Entry& entry) {
+  const int64_t bytes = entry.quota_bytes;
+  const auto known = owners_.find(entry.identity);
+  const Owner none;
+  const Owner& owned = known == owners_.end() ? none : known->second;
+  if (bytes > 0 && owned.bytes + bytes > limits_.bytes_per_identity)
+    return Busy("your regions take " + std::to_string(owned.bytes) + " bytes and this one " +
                     std::to_string(bytes) + "; allowed: " + std::to_string(limits_.bytes_per_identity) +
                     " (--region-bytes-per-identity)",
                 kRetryAfterMs);
-  if (bytes_ + bytes > limits_.bytes)
+  if (bytes > 0 && bytes_ + bytes > limits_.bytes)
     return Busy("all regions take " + std::to_string(bytes_) + " bytes and this one " +
                     std::to_string(bytes) + "; allowed: " + std::to_string(limits_.bytes) +
                     " (--region-bytes)",
@@ -112,18 +62,26 @@ Status RegionStore::TakeBytesLocked(const std::string& identity, int64_t bytes) 
   if (held_ >= kMaxRegions)
     return Busy(std::to_string(held_) + " regions are registered; allowed: " + std::to_string(kMaxRegions),
                 kRetryAfterMs);
-  owners_[identity].bytes += bytes;
+  if (entry.on_device() && owned.held_on_device >= kMaxDeviceRegionsPerIdentity)
+    return Busy("you have " + std::to_string(owned.held_on_device) +
+                    " regions of device memory; allowed: " + std::to_string(kMaxDeviceRegionsPerIdentity),
+                kRetryAfterMs);
+  Owner& owner = owners_[entry.identity];
+  owner.bytes += bytes;
+  ++owner.held;
+  owner.held_on_device += entry.on_device() ? 1 : 0;
   bytes_ += bytes;
   ++held_;
   return {};
 }
 
-void RegionStore::ReturnBytesLocked(const std::string& identity, int64_t bytes) {
-  bytes_ -= bytes;
+void RegionStore::ReturnLocked(const Entry& entry) {
+  bytes_ -= entry.quota_bytes;
   --held_;
-  const auto owner = owners_.find(identity);
-  owner->second.bytes -= bytes;
-  if (owner->second.bytes == 0) owners_.erase(owner);
+  const auto owner = owners_.find(entry.identity);
+  owner->second.bytes -= entry.quota_bytes;
+  owner->second.held_on_device -= entry.on_device() ? 1 : 0;
+  if (--owner->second.held == 0) owners_.erase(owner);
 }
 
 void RegionStore::Register(const std::string& identity, const RegionRequest& request,
@@ -132,26 +90,27 @@ void RegionStore::Register(const std::string& identity, const RegionRequest& req
   EntryPtr entry;
   if (status.ok()) {
     entry = std::make_shared<Entry>(instance_ + "-" + RandomHex(), request, identity);
-    entry->quota_bytes = static_cast<int64_t>(SharedMemory::PageBytes(request.offset, request.bytes));
+    if (!entry->on_device())
+      entry->quota_bytes = static_cast<int64_t>(SharedMemory::PageBytes(request.offset, request.bytes));
     entry->keep = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(request.seconds == 0 ? limits_.seconds : request.seconds));
     std::lock_guard lock(mutex_);
-    status = closed_.ok() ? TakeBytesLocked(identity, entry->quota_bytes) : closed_;
+    status = closed_.ok() ? TakeLocked(*entry) : closed_;
   }
   if (!status.ok()) return on_registered(Fail(std::move(status)));
   thread_.Post([this, entry = std::move(entry), on_registered = std::move(on_registered)] {
     Result<RegionFacts> facts = Admit(entry);
     if (!facts) {
-      entry->Unmap();
+      entry->Close();
       std::lock_guard lock(mutex_);
-      ReturnBytesLocked(entry->identity, entry->quota_bytes);
+      ReturnLocked(*entry);
     }
     on_registered(std::move(facts));
   });
 }
 
 Result<RegionFacts> RegionStore::Admit(const EntryPtr& entry) {
-  TILEWIRE_RETURN_IF_ERROR(entry->Map(device_));
+  TILEWIRE_RETURN_IF_ERROR(entry->Open(device_));
   std::lock_guard lock(mutex_);
   if (!closed_.ok()) return Fail(closed_);
   entry->number = ++last_number_;
@@ -214,9 +173,12 @@ void RegionStore::ForgetLocked(Entry* entry) {
 
 void RegionStore::Release(EntryPtr entry) {
   thread_.Post([this, entry = std::move(entry)] {
-    entry->Unmap();
-    std::lock_guard lock(mutex_);
-    ReturnBytesLocked(entry->identity, entry->quota_bytes);
+    entry->Close();
+    {
+      std::lock_guard lock(mutex_);
+      ReturnLocked(*entry);
+    }
+    if (entry->on_closed) entry->on_closed(Status());
   });
 }
 
@@ -225,6 +187,21 @@ Status RegionStore::Unregister(const std::string& id, const std::string& identit
   TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, "region"));
   ForgetLocked(entry);
   return {};
+}
+
+void RegionStore::Unregister(const std::string& id, const std::string& identity,
+                             std::function<void(Status)> on_unregistered) {
+  Status status;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto entry = FindLocked(id, identity, "region"); !entry) {
+      status = entry.error();
+    } else {
+      if ((*entry)->on_device()) (*entry)->on_closed = std::exchange(on_unregistered, nullptr);
+      ForgetLocked(*entry);
+    }
+  }
+  if (on_unregistered) on_unregistered(std::move(status));
 }
 
 /// Use moves the end without touching the timer: that looks again when it comes.

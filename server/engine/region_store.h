@@ -1,5 +1,5 @@
-// Regions: shared memory of clients on this host, registered so that jobs may read operands from it and write
-// results into it.
+// Regions: memory of clients on this host, shared or of the device, registered so that jobs may read operands
+// from it and write results into it.
 //
 //   Register ──quota──> (a thread of the store: open, check, map, pin) ──> region ──Use──> jobs
 //                                                                            └ Unregister, expiry, Close
@@ -29,11 +29,12 @@
 namespace tilewire::engine {
 
 struct RegionLimits {
-  std::string prefix;              ///< that names must begin with; empty: regions are off
+  std::string prefix;              ///< that names must begin with; empty: shared memory is off
   int64_t bytes = 0;               ///< of all regions, in whole pages; 0: half of what the process may use
   int64_t bytes_per_identity = 0;  ///< 0: the same
   double seconds = 3600;           ///< without use until a region expires, where its client names none
   double longest_seconds = 86400;  ///< and the longest that a client may name
+  bool device = false;             ///< memory of the device is on
 };
 
 /// What is known of a region.
@@ -63,13 +64,20 @@ class RegionStore {
 
   /// Maps and pins, on the store's thread, which then calls `on_registered`; what is refused at once is told
   /// before this returns. UNIMPLEMENTED `REGIONS_OFF`; INVALID_ARGUMENT: a name that is none or has not the
-  /// prefix, a time over the limit; RESOURCE_EXHAUSTED `LIMIT`: more than the limits; `BUSY`: for now; else
-  /// as SharedMemory::Map and Device::PinHost. The same memory registered again is another region.
+  /// prefix, a time over the limit, memory of a device that has not the bytes or has them at no multiple of
+  /// kForeignAlignment; RESOURCE_EXHAUSTED `LIMIT`: more than the limits; `BUSY`: for now; else as
+  /// SharedMemory::Map and Device::PinHost, or Device::OpenShared. The same memory registered again is
+  /// another region.
   void Register(const std::string& identity, const RegionRequest& request, OnRegistered on_registered);
   /// NOT_FOUND `REGION`: none of this identity's; `WRONG_INSTANCE`: of another server; FAILED_PRECONDITION
   /// `REGION_SHRUNK`: its memory is not all there. `field` is to blame.
   Result<RegionUse> Use(const std::string& id, const std::string& identity, const std::string& field);
+  /// NOT_FOUND as Use(). What is left of the region goes with its last use.
   Status Unregister(const std::string& id, const std::string& identity);
+  /// The same; `on_unregistered` is called once, for memory of a device when it is closed, after its last
+  /// use: then its owner may free it.
+  void Unregister(const std::string& id, const std::string& identity,
+                  std::function<void(Status)> on_unregistered);
   /// At most `count` of the identity's regions, from `from` (RegionPage::next, or 0) on.
   RegionPage List(const std::string& identity, uint64_t from, size_t count);
   /// Forgets every region, and refuses what comes with `why`.
@@ -82,34 +90,44 @@ class RegionStore {
  private:
   struct Entry final : Region, std::enable_shared_from_this<Entry> {
     Entry(std::string id, const RegionRequest& wanted, std::string owner)
-        : Region(std::move(id), wanted.writable), request(wanted), identity(std::move(owner)) {}
-    /// Opens, checks, maps and pins.
+        : Region(std::move(id), wanted.writable, wanted.handle.has_value()),
+          request(wanted),
+          identity(std::move(owner)) {}
+    /// Opens and checks; maps and pins what is shared memory.
+    Status Open(Device* device) { return on_device() ? OpenDevice(device) : Map(device); }
     Status Map(Device* device);
-    void Unmap();
+    Status OpenDevice(Device* device);
+    void Close();
     const RegionRequest request;
     const std::string identity;
     uint64_t number = 0;
-    int64_t quota_bytes = 0;
+    int64_t quota_bytes = 0;  ///< 0: memory of a device, of which the server has nothing to give
     TimePoint registered, last_used;
     Clock::duration keep{};  ///< without use
     uint32_t users = 0;
     bool forgotten = false;
+    std::function<void(Status)> on_closed;
     Timer::Id timer = 0;
   };
   using EntryPtr = std::shared_ptr<Entry>;
   struct Owner {
-    int64_t bytes = 0;  ///< registered, being registered, and forgotten but not unmapped
+    // Registered, being registered, and forgotten but not unmapped.
+    int64_t bytes = 0;
+    int64_t held = 0, held_on_device = 0;  ///< regions
     std::map<uint64_t, EntryPtr> regions;
   };
 
   Status CheckRequest(const RegionRequest& request) const;
-  Status TakeBytesLocked(const std::string& identity, int64_t bytes);
-  void ReturnBytesLocked(const std::string& identity, int64_t bytes);
+  Status CheckShared(const RegionRequest& request) const;
+  Status CheckSharedBytes(const RegionRequest& request) const;
+  Status CheckDevice(const RegionRequest& request) const;
+  Status TakeLocked(const Entry& entry);
+  void ReturnLocked(const Entry& entry);
   Result<RegionFacts> Admit(const EntryPtr& entry);
   Result<Entry*> FindLocked(const std::string& id, const std::string& identity, const std::string& field);
   void Unuse(const EntryPtr& entry);
   void ForgetLocked(Entry* entry);
-  /// Unmaps on the store's thread and gives the bytes back.
+  /// Closes on the store's thread and gives its share of the limits back.
   void Release(EntryPtr entry);
   void Expire(uint64_t number);
   static bool Expired(const Entry& entry, TimePoint now) {
@@ -125,7 +143,7 @@ class RegionStore {
   Status closed_;
   uint64_t last_number_ = 0;  ///< regions are numbered as they are registered
   int64_t bytes_ = 0;         ///< as Owner::bytes, of all
-  int64_t held_ = 0;          ///< regions that such bytes are of
+  int64_t held_ = 0;          ///< as Owner::held, of all
   std::map<std::string, Owner> owners_;
   std::map<uint64_t, Entry*> regions_;
   std::unordered_map<std::string, Entry*> by_id_;

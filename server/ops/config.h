@@ -30,6 +30,7 @@ struct Config {
   int64_t store_bytes_per_identity = 0;  ///< 0: the same
   double store_seconds = 3600, longest_store_seconds = 86400;
   std::string allow_regions;              ///< prefix of names; empty: off
+  bool allow_device_regions = false;      ///< memory of the device, by handle
   int64_t region_bytes = 0;               ///< of registered memory; 0: half of usable memory
   int64_t region_bytes_per_identity = 0;  ///< 0: the same
   double region_seconds = 3600, longest_region_seconds = 86400;

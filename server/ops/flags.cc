@@ -203,6 +203,8 @@ void AddRegionFlags(std::vector<Flag>* flags) {
   flags->push_back(Text("allow-regions", "PREFIX", &Config::allow_regions, "a slash and 1 to 199 characters",
                         ParseRegionPrefix,
                         "Let clients on this host register POSIX shared memory whose names begin so"));
+  flags->push_back(Switch("allow-device-regions", &Config::allow_device_regions, true,
+                          "Let clients on this host register memory of the GPU by CUDA IPC handle"));
   flags->push_back(Bytes("region-bytes", &Config::region_bytes, kMiB, kMaxMemoryBytes,
                          "half of usable memory",
                          "Bytes of memory, in whole pages, that clients may register"));

@@ -90,6 +90,7 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   limits->set_max_regions(kMaxRegions);
   limits->set_region_seconds(regions.seconds);
   limits->set_longest_region_seconds(regions.longest_seconds);
+  limits->set_device_regions(regions.device);
 
   v1::Budgets* budgets = response.mutable_budgets();
   budgets->set_device_bytes(stats.device_bytes);

@@ -1,6 +1,7 @@
 #include "server/rpc/regions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "server/rpc/convert.h"
 #include "server/rpc/plain.h"
@@ -11,9 +12,18 @@ namespace {
 
 void ToProto(const engine::RegionFacts& facts, v1::RegionInfo* out) {
   out->set_region(facts.id);
-  out->mutable_shared_memory()->set_name(facts.request.name);
-  out->mutable_shared_memory()->set_offset(facts.request.offset);
-  out->mutable_shared_memory()->set_bytes(facts.request.bytes);
+  const auto place = [&facts](auto* memory) {
+    memory->set_offset(facts.request.offset);
+    memory->set_bytes(facts.request.bytes);
+  };
+  if (facts.request.handle) {
+    out->mutable_device_memory()->set_handle(*facts.request.handle);
+    out->mutable_device_memory()->set_device(facts.request.device);
+    place(out->mutable_device_memory());
+  } else {
+    out->mutable_shared_memory()->set_name(facts.request.name);
+    place(out->mutable_shared_memory());
+  }
   out->set_writable(facts.request.writable);
   out->set_age_seconds(facts.age_seconds);
   out->set_expires_seconds(std::max(facts.expires_seconds, 0.0));
@@ -23,12 +33,22 @@ void ToProto(const engine::RegionFacts& facts, v1::RegionInfo* out) {
 
 Result<engine::RegionRequest> ParseRegister(UnaryCall& call) {
   TILEWIRE_ASSIGN_OR_RETURN(const auto request, ParsePlain<v1::RegisterRequest>(&call.request));
-  if (!request.has_shared_memory()) return BadValue("memory", "not set", "shared_memory");
-  return engine::RegionRequest{.name = request.shared_memory().name(),
-                               .offset = request.shared_memory().offset(),
-                               .bytes = request.shared_memory().bytes(),
-                               .writable = request.writable(),
-                               .seconds = request.ttl_seconds()};
+  engine::RegionRequest wanted{.writable = request.writable(), .seconds = request.ttl_seconds()};
+  const auto place = [&wanted](const auto& memory) {
+    wanted.offset = memory.offset();
+    wanted.bytes = memory.bytes();
+  };
+  if (request.has_shared_memory()) {
+    wanted.name = request.shared_memory().name();
+    place(request.shared_memory());
+  } else if (request.has_device_memory()) {
+    wanted.handle = request.device_memory().handle();
+    wanted.device = request.device_memory().device();
+    place(request.device_memory());
+  } else {
+    return BadValue("memory", "not set", "shared_memory or device_memory");
+  }
+  return wanted;
 }
 
 }  // namespace
@@ -56,7 +76,9 @@ Task<Status> ServeRegister(UnaryCall& call, grpc::ByteBuffer* reply) {
 Task<Status> ServeUnregister(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::UnregisterRequest>(&call.request);
   if (!request) co_return request.error();
-  const Status status = call.engine().regions().Unregister(request->region(), call.record().identity);
+  const Status status = co_await OnQueue<Status>(call.queue(), [&](auto resume) {
+    call.engine().regions().Unregister(request->region(), call.record().identity, std::move(resume));
+  });
   if (!status.ok()) co_return status;
   *reply = Plain(v1::UnregisterResponse());
   co_return Status();

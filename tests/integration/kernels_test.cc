@@ -24,6 +24,7 @@ class DescribingDevice final : public engine::Device {
   Result<engine::Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
     return cpu_->PinHost(data, bytes, writable);
   }
+  Result<engine::Memory> OpenShared(std::string_view handle) override { return cpu_->OpenShared(handle); }
   Result<std::unique_ptr<engine::Lane>> MakeLane(engine::LanePriority priority) override {
     return cpu_->MakeLane(priority);
   }

@@ -8,5 +8,6 @@ tilewire_test(tilewire_engine_tests
           unit/engine_array_store_test.cc unit/engine_array_model_test.cc
           unit/engine_resident_test.cc unit/engine_resident_failure_test.cc
           unit/engine_guarded_copy_test.cc unit/engine_region_store_test.cc unit/engine_region_job_test.cc
-          unit/engine_region_failure_test.cc
+          unit/engine_region_failure_test.cc unit/engine_device_region_test.cc
+          unit/engine_device_region_store_test.cc
   DEPS tilewire_engine LABELS unit tsan)

@@ -33,6 +33,7 @@ class DescribingDevice final : public Device {
   Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
     return cpu_->PinHost(data, bytes, writable);
   }
+  Result<Memory> OpenShared(std::string_view handle) override { return cpu_->OpenShared(handle); }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override { return cpu_->MakeLane(priority); }
   Status health() const override { return failure.reason() == "DEVICE_FAILED" ? failure : Status(); }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/device_exports.h"
 #include "tests/unit/engine_arrays_testing.h"
 #include "tests/unit/shared_file.h"
 
@@ -28,6 +29,18 @@ inline Result<RegionFacts> Register(RegionStore& store, const RegionRequest& req
 /// All of `file` from `offset` on.
 inline RegionRequest All(const SharedFile& file, uint64_t offset = 0, bool writable = true) {
   return {.name = file.name(), .offset = offset, .bytes = file.bytes() - offset, .writable = writable};
+}
+
+/// Limits under which regions of device memory are on, or off, beside those of shared memory.
+inline RegionLimits DeviceOn(bool device = true) {
+  RegionLimits limits = RegionsOn();
+  limits.device = device;
+  return limits;
+}
+
+/// All of an allocation.
+inline RegionRequest All(const tilewire::testing::ExportedMemory& memory, bool writable = true) {
+  return {.bytes = memory.bytes(), .writable = writable, .handle = memory.handle()};
 }
 
 /// A part of what `file` was registered as.

@@ -21,6 +21,7 @@ Config Blank() {
   config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
   config.store_seconds = config.longest_store_seconds = -1;
   config.region_seconds = config.longest_region_seconds = -1;
+  config.allow_device_regions = true;
   config.overlap = false;
   config.reflection = true;
   return config;
@@ -58,6 +59,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.longest_store_seconds, defaults.longest_store_seconds);
   EXPECT_EQ(config.region_seconds, defaults.region_seconds);
   EXPECT_EQ(config.longest_region_seconds, defaults.longest_region_seconds);
+  EXPECT_EQ(config.allow_device_regions, defaults.allow_device_regions);
   EXPECT_EQ(config.reflection, defaults.reflection);
   EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
   EXPECT_EQ(config.log_format, defaults.log_format);
@@ -72,7 +74,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(names.size(), 31u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {
