@@ -22,14 +22,13 @@ default_jobs() {
 }
 
 passed=0 failed=0 skipped=0
-stage="" summary=() unstable=()
+stage="" summary=()
 
 # Prints the totals whatever happened; a stage that is still set did not finish.
 finish() {
   local status=$?
   printf '\n'
   [[ ${#summary[@]} -eq 0 ]] || printf '%s\n' "${summary[@]}"
-  [[ ${#unstable[@]} -eq 0 ]] || printf 'PASSED ONLY AT THE SECOND TRY in %s\n' "${unstable[@]}"
   if [[ -n $stage && $status -ne 0 ]]; then
     printf 'FAILED in stage: %s\n' "$stage"
     [[ $failed -gt 0 ]] || failed=1 # a stage that broke before its tests counts as a failure
@@ -60,34 +59,18 @@ junit_count() {
   sed -n "/<testsuite/,/>/ s/^.*[[:space:]]$2=\"\([0-9]*\)\".*\$/\1/p" "$1" | head -n 1
 }
 
-# run_ctest PRESET REPORT CTEST-ARGUMENTS...: one CTest run with a JUnit report.
-run_ctest() {
-  local preset=$1 report=$2 wrapper=()
+# ctest_part PRESET NAME CTEST-ARGUMENTS...: one CTest run, its counts added to the totals.
+ctest_part() {
+  local preset=$1 report=$PWD/build/$1/junit-$2.xml result=0 total bad skip wrapper=()
   shift 2
   rm -f "$report"
   # GCC 12's sanitizers cannot place their shadow memory on kernels that randomise 32 bits of the address space.
   if [[ $preset != dev ]] && setarch "$(uname -m)" -R true 2>/dev/null; then wrapper=(setarch "$(uname -m)" -R); fi
-  "${wrapper[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$report" "$@"
-}
-
-# ctest_part PRESET NAME CTEST-ARGUMENTS...: a part of the tests, its counts added to the totals. Up to three tests that failed
-# run once more, alone: what a busy machine broke passes then, and is named at the end all the same.
-ctest_part() {
-  local preset=$1 report=$PWD/build/$1/junit-$2.xml again=$PWD/build/$1/junit-$2-again.xml result=0 total bad skip names
-  shift 2
-  run_ctest "$preset" "$report" "$@" || result=$?
+  "${wrapper[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$report" "$@" || result=$?
   [[ -s $report ]] || { echo "ctest wrote no report"; return 1; }
   total=$(junit_count "$report" tests)
   bad=$(junit_count "$report" failures)
   skip=$(($(junit_count "$report" skipped) + $(junit_count "$report" disabled)))
-  if [[ $result -ne 0 && $preset != tsan && $bad -ge 1 && $bad -le 3 ]]; then
-    names=$(sed -n 's/^.*<testcase name="\([^"]*\)".*status="fail".*$/\1/p' "$report" | paste -sd ' ')
-    printf '\n==== once more: %s\n' "$names"
-    if run_ctest "$preset" "$again" --rerun-failed -j 1; then
-      unstable+=("$preset: $names")
-      bad=0 result=0
-    fi
-  fi
   failed=$((failed + bad))
   skipped=$((skipped + skip))
   passed=$((passed + total - bad - skip))
