@@ -8,6 +8,7 @@
 #include "server/base/limits.h"
 #include "server/engine/cuda_device.h"
 #include "tests/gpu/exporter.h"
+#include "tests/gpu/region_problems.h"
 #include "tests/unit/engine_regions_testing.h"
 
 namespace tilewire::engine {
@@ -101,21 +102,11 @@ class CudaDeviceRegions : public ::testing::Test {
   std::string handle;
 };
 
-std::vector<Problem> Problems() {
-  std::vector<Problem> problems;
-  problems.push_back(testing::RmseProblem(DType::kF32, {1000}, {}, 1));
-  problems.push_back(testing::RmseProblem(DType::kF32, {300, 1000}, {0}, 3));
-  problems.push_back(testing::RmseProblem(DType::kF32, {3'000'000}, {}, 4));
-  problems.push_back(testing::TransposeProblem(DType::kF32, {1310, 549}, {1, 0}, 8));
-  problems.push_back(testing::GaussianProblem(DType::kF32, {900'001}, 0.25, 1.5, 9));
-  return problems;
-}
-
 TEST_F(CudaDeviceRegions, JobsHaveTheBitsOfTheCpuAndWriteNothingElse) {
   const auto engine = MakeEngine();
   const auto region = testing::Register(engine->regions(), All());
   ASSERT_TRUE(region) << region.error().ToString();
-  for (const Problem& problem : Problems()) {
+  for (const Problem& problem : testing::RegionProblems()) {
     for (size_t i = 0; i < problem.operands.size(); ++i)
       exporter->Write(i * kMany, problem.operands[i].data(), problem.operands[i].size());
     const size_t size = problem.expected.size();

@@ -6,6 +6,7 @@
 
 #include "server/base/limits.h"
 #include "server/engine/cuda_device.h"
+#include "tests/gpu/region_problems.h"
 #include "tests/unit/engine_regions_testing.h"
 #include "tests/unit/lane_checks.h"
 
@@ -125,19 +126,9 @@ TEST_F(CudaRegions, WhatCannotBePinnedHarmsNobody) {
   EXPECT_TRUE(lane) << lane.error().ToString();
 }
 
-std::vector<Problem> Problems() {
-  std::vector<Problem> problems;
-  problems.push_back(testing::RmseProblem(DType::kF32, {1000}, {}, 1));
-  problems.push_back(testing::RmseProblem(DType::kF32, {300, 1000}, {0}, 3));
-  problems.push_back(testing::RmseProblem(DType::kF32, {3'000'000}, {}, 4));
-  problems.push_back(testing::TransposeProblem(DType::kF32, {1310, 549}, {1, 0}, 8));
-  problems.push_back(testing::GaussianProblem(DType::kF32, {900'001}, 0.25, 1.5, 9));
-  return problems;
-}
-
 TEST_F(CudaRegions, JobsHaveTheBitsOfTheCpu) {
   const auto engine = MakeEngine();
-  for (const Problem& problem : Problems())
+  for (const Problem& problem : testing::RegionProblems())
     for (unsigned mask = 0; mask < 1U << problem.operands.size(); ++mask)
       for (const bool result_too : {false, true}) {
         SCOPED_TRACE(std::string(problem.make()->name()) + std::to_string(mask) + std::to_string(result_too));

@@ -1,7 +1,10 @@
 // What the tests of resident arrays share.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +12,19 @@
 #include "tilewire/v1/arrays.grpc.pb.h"
 
 namespace tilewire::testing {
+
+/// What a call of the client library, which is given the sink, brings to it; pieces in any order.
+template <typename Call>
+std::string Collected(const Call& call) {
+  std::string bytes;
+  const auto reply = call([&bytes](uint64_t offset, std::span<const uint8_t> piece) {
+    bytes.resize(std::max<size_t>(bytes.size(), offset + piece.size()));
+    std::memcpy(bytes.data() + offset, piece.data(), piece.size());
+    return Status();
+  });
+  EXPECT_TRUE(reply) << reply.error().ToString();
+  return bytes;
+}
 
 /// A caller with a name and a connection of its own.
 class ArrayCaller {

@@ -22,18 +22,6 @@ class RegionClient : public OnBoth {
     EXPECT_TRUE(region) << region.error().ToString();
     return region ? *std::move(region) : SharedRegion();
   }
-  /// What a call brings to its sink, pieces in any order.
-  template <typename Call>
-  static std::string Collected(const Call& call) {
-    std::string bytes;
-    const auto reply = call([&bytes](uint64_t offset, std::span<const uint8_t> piece) {
-      bytes.resize(std::max<size_t>(bytes.size(), offset + piece.size()));
-      std::memcpy(bytes.data() + offset, piece.data(), piece.size());
-      return Status();
-    });
-    EXPECT_TRUE(reply) << reply.error().ToString();
-    return bytes;
-  }
   /// Names under which memory of this test's prefix is there.
   static int Names() {
     int count = 0;

@@ -33,18 +33,6 @@ class Resident : public OnBoth {
   std::string Fetched(const std::string& id, const CallOptions& options = {}) {
     return Collected([&](const client::Sink& sink) { return client_.Get(id, sink, options); });
   }
-  /// What a call brings to its sink, pieces in any order.
-  template <typename Call>
-  static std::string Collected(const Call& call) {
-    std::string bytes;
-    const auto reply = call([&bytes](uint64_t offset, std::span<const uint8_t> piece) {
-      bytes.resize(std::max<size_t>(bytes.size(), offset + piece.size()));
-      std::memcpy(bytes.data() + offset, piece.data(), piece.size());
-      return Status();
-    });
-    EXPECT_TRUE(reply) << reply.error().ToString();
-    return bytes;
-  }
 
   TestServer server_{device(), Options()};
   client::Client client_ = client::Client::Connect(server_.address(), {.metadata = {{"who", "me"}}});

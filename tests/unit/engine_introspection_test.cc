@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/forwarding_device.h"
 #include "tests/unit/engine_testing.h"
 
 namespace tilewire::engine {
@@ -17,24 +18,14 @@ namespace {
 using Kernels = Result<std::vector<KernelLaunch>>;
 
 /// The CPU device with made-up kernels: named after the work's kind, one block a KiB of its range.
-class DescribingDevice final : public Device {
+class DescribingDevice final : public ForwardingDevice {
  public:
+  DescribingDevice() : ForwardingDevice(OpenCpuDevice(1)) {}
+
   std::atomic<int> asked{0};
   std::shared_future<void> gate;  ///< waited for before each answer, where set
   Status failure;                 ///< what DescribeWork says
 
-  const DeviceFacts& facts() const override { return cpu_->facts(); }
-  int64_t FreeBytes() const override { return cpu_->FreeBytes(); }
-  void SetDeviceBudget(int64_t bytes) override { cpu_->SetDeviceBudget(bytes); }
-  void SetPinnedBudget(int64_t bytes) override { cpu_->SetPinnedBudget(bytes); }
-  int64_t cached_bytes() const override { return cpu_->cached_bytes(); }
-  Result<Memory> AllocateDevice(size_t bytes) override { return cpu_->AllocateDevice(bytes); }
-  Result<Memory> AllocatePinned(size_t bytes) override { return cpu_->AllocatePinned(bytes); }
-  Result<Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
-    return cpu_->PinHost(data, bytes, writable);
-  }
-  Result<Memory> OpenShared(std::string_view handle) override { return cpu_->OpenShared(handle); }
-  Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override { return cpu_->MakeLane(priority); }
   Status health() const override { return failure.reason() == "DEVICE_FAILED" ? failure : Status(); }
 
   Result<std::vector<KernelInfo>> DescribeWork(const Work& work) override {
@@ -57,9 +48,6 @@ class DescribingDevice final : public Device {
   Result<std::vector<LadderKernel>> DescribeLadder() override {
     return std::vector<LadderKernel>{{"ladder/rmse", "1_naive: f32 (2048, 2048)", {.name = "naive"}}};
   }
-
- private:
-  std::unique_ptr<Device> cpu_ = OpenCpuDevice(1);
 };
 
 std::unique_ptr<Operation> Gaussian(int64_t elements) {
