@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "server/base/limits.h"
 #include "server/engine/cpu_device.h"
 #include "server/engine/cuda_device.h"
 #include "server/engine/engine.h"
@@ -159,7 +160,7 @@ Run Median(std::vector<Run> runs) {
 
 nlohmann::json Measure(const Flags& flags) {
   const EngineOptions options{
-      .lanes = flags.lanes, .block_bytes = flags.block_kib << 10, .pinned_bytes = 2 << 30};
+      .lanes = flags.lanes, .block_bytes = flags.block_kib << 10, .pinned_bytes = 2 * kGiB};
   EngineOptions serial = options;
   serial.overlap = false;
   const auto overlapped = Take(Engine::Make(OpenDevice(flags.device), options));

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "server/base/limits.h"
 #include "server/engine/cuda_device.h"
 #include "tests/integration/server_fixture.h"
 
@@ -19,7 +20,7 @@ class GpuService : public ::testing::Test {
     TestServer::Options options;
     options.engine.block_bytes = block_bytes;
     options.engine.lanes = lanes;
-    options.engine.device_bytes = 2 << 30;
+    options.engine.device_bytes = 2 * kGiB;
     options.engine.pinned_bytes = 1 << 30;
     return options;
   }
