@@ -83,18 +83,23 @@ void Measure(client::Client* client, RawClient* echo, const float* data, size_t 
       {"both resident", rmse(stored_candidate.array.source(), stored_reference.array.source()), flags.calls});
   ways.push_back({"both in a region",
                   rmse(region.source(candidate.spec()), region.source(reference.spec(), bytes)), sending});
-  std::vector<double> echoes;
+  const Way& resident = ways[2];
+  std::vector<double> echoes, held;
   for (int round = -1; round < flags.rounds; ++round) {
     for (Way& way : ways) Round(&way, right, round >= 0);
-    // As many bytes as a call with two ids has.
-    for (const double micros : echo->Echo(256, flags.calls))
-      if (round >= 0) echoes.push_back(micros);
+    if (round < 0) continue;
+    // As many bytes as a call with two ids has; at once, and after as long as the kernel takes, since threads
+    // that slept that long wake later.
+    const double kernel = Median(resident.kernel_us);
+    for (const double micros : echo->Echo(256, flags.calls)) echoes.push_back(micros);
+    for (const double micros : echo->Echo(256, flags.calls, kernel)) held.push_back(micros - kernel);
   }
   const std::string size = ", 2 x " + (bytes < kMiB ? std::to_string(bytes / kKiB) + " KiB"
                                                     : std::to_string(bytes / kMiB) + " MiB");
   for (const Way& way : ways) report->Add(way.name + size, Values(way, static_cast<double>(bytes)));
   report->Add("raw gRPC echo of 256 B" + size,
               {{"p50_us", Median(echoes)}, {"p99_us", Quantile(echoes, .99)}});
+  report->Add("echo after the kernel's time" + size, {{"p50_beyond_kernel_us", Median(held)}});
 }
 
 /// A square matrix of about `bytes`, transposed from a region into it: both phases of copies.
@@ -138,6 +143,7 @@ int Access(const Common& common, const Flags& flags) {
   Report report(server.ready_line() + "\nRMSE f32, operands brought in different ways, in turns; " +
                 std::to_string(flags.rounds) + " rounds");
   for (const size_t each : {size_t{4 * kKiB}, bytes}) Measure(&client, &echo, data, each, flags, &report);
+  MeasureTranspose(&client, data, bytes, flags.rounds, &report);
   report.Note(
       "candidates_GB/s: bytes of one operand over the time of the call, as if the other were the reference");
   report.Print(common.json);

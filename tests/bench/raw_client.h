@@ -16,8 +16,9 @@ class RawClient {
   /// Streams `bytes` bytes of `data` to /raw/sink in messages of `message_bytes`, without copying; returns
   /// the seconds from the first byte to the status.
   double Push(const char* data, size_t bytes, size_t message_bytes);
-  /// Microseconds of each of `count` round trips of `bytes` bytes over one /raw/echo stream a call.
-  std::vector<double> Echo(size_t bytes, int count);
+  /// Microseconds of each of `count` round trips of `bytes` bytes over one /raw/echo stream a call. The peer
+  /// holds each one back for so many microseconds, busily: what it would take for work.
+  std::vector<double> Echo(size_t bytes, int count, double hold_us = 0);
 
  private:
   struct Impl;

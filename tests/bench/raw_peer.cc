@@ -1,6 +1,8 @@
 // What gRPC alone can do with Tilewire's transport settings: a server that knows no arrays.
 //   /raw/sink: bidirectional; copies every byte once into a pool of memory and answers one empty message at
-//   half-close /raw/echo: bidirectional; sends every message back
+//   half-close
+//   /raw/echo: bidirectional; sends every message back, after as many microseconds of work as the call's
+//   hold-us says
 // Arguments: bytes of the pool, of the receive quota and of the receive window; each may be left out.
 // Prints "raw ready ADDR" and runs until SIGTERM.
 #include <grpcpp/generic/async_generic_service.h>
@@ -8,9 +10,11 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -70,6 +74,7 @@ class Peer {
       const bool ok = co_await rpc::Operation([&](void* tag) { call->stream.Read(&message, tag); });
       if (!ok) break;
       if (echo) {
+        Hold(call->context);
         co_await rpc::Operation([&](void* tag) { call->stream.Write(message, tag); });
       } else {
         CopyIntoPool(message);
@@ -79,6 +84,17 @@ class Peer {
     if (!echo) co_await rpc::Operation([&](void* tag) { call->stream.Write(empty, tag); });
     co_await rpc::Operation([&](void* tag) { call->stream.Finish(grpc::Status::OK, tag); });
     --active_;
+  }
+
+  /// Keeps its thread busy for as long as the client asks.
+  static void Hold(const grpc::ServerContext& context) {
+    const auto asked = context.client_metadata().find("hold-us");
+    if (asked == context.client_metadata().end()) return;
+    const double micros =
+        std::strtod(std::string(asked->second.data(), asked->second.size()).c_str(), nullptr);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>(micros);
+    while (std::chrono::steady_clock::now() < until) {
+    }
   }
 
   void CopyIntoPool(const grpc::ByteBuffer& message) {
