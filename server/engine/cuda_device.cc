@@ -61,6 +61,7 @@ class CudaDevice final : public Device {
   Status Try();
 
  private:
+  Status CheckReach() const;
   Result<std::byte*> RawDevice(size_t bytes);
   Result<std::byte*> RawPinned(size_t bytes);
   static void RawFreePinned(std::byte* data);
@@ -115,12 +116,33 @@ void CudaDevice::RawFreePinned(std::byte* data) {
   IgnoreCudaError(cudaFreeHost(base));
 }
 
+Status Unpinnable(const std::string& why) {
+  return Status(Code::kFailedPrecondition, "REGION_UNPINNABLE", "the device cannot have this memory: " + why);
+}
+
+/// Whether the device reaches what is pinned by itself, at the host's address and by page tables of its own.
+/// Elsewhere the CPU would take part in copies, or kernels fail, where a client takes its memory away.
+Status CudaDevice::CheckReach() const {
+  int own_address = 0, host_tables = 0;
+  TILEWIRE_RETURN_IF_ERROR(health_.Note(TILEWIRE_CUDA_STATUS(
+      cudaDeviceGetAttribute(&own_address, cudaDevAttrCanUseHostPointerForRegisteredMem, ordinal_))));
+  TILEWIRE_RETURN_IF_ERROR(health_.Note(TILEWIRE_CUDA_STATUS(
+      cudaDeviceGetAttribute(&host_tables, cudaDevAttrPageableMemoryAccessUsesHostPageTables, ordinal_))));
+  if (!facts_.kernels_reach_pinned || own_address == 0)
+    return Unpinnable(facts_.id + " does not reach pinned memory at the host's address");
+  if (host_tables != 0)
+    return Unpinnable(facts_.id + " uses the host's page tables, so it would lose what its owner takes away");
+  return {};
+}
+
 /// Errors are the memory's, not the device's: a client may shrink its file meanwhile, and what the driver
 /// then says must not count as a failure of the device.
 Result<Memory> CudaDevice::PinHost(std::byte* data, size_t bytes, bool writable) {
   TILEWIRE_RETURN_IF_ERROR(health());
   TILEWIRE_RETURN_IF_ERROR(health_.Note(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_))));
-  const unsigned flags = cudaHostRegisterPortable | (writable ? 0 : cudaHostRegisterReadOnly);
+  TILEWIRE_RETURN_IF_ERROR(CheckReach());
+  const unsigned flags =
+      cudaHostRegisterPortable | cudaHostRegisterMapped | (writable ? 0 : cudaHostRegisterReadOnly);
   const cudaError_t error = cudaHostRegister(data, bytes, flags);
   if (error == cudaSuccess)
     return Memory(data, bytes, [ordinal = ordinal_](std::byte* pinned, size_t) {
@@ -129,8 +151,7 @@ Result<Memory> CudaDevice::PinHost(std::byte* data, size_t bytes, bool writable)
     });
   Status status = ToStatus(error, "cudaHostRegister", __FILE__, __LINE__);
   if (Classify(error) == CudaErrorClass::kOutOfMemory) return Fail(std::move(status));
-  return Fail(Status(Code::kFailedPrecondition, "REGION_UNPINNABLE",
-                     "the device cannot have this memory: " + std::string(status.message())));
+  return Fail(Unpinnable(std::string(status.message())));
 }
 
 Status CudaDevice::Try() {

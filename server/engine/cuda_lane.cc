@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "kernels/array/copy_cuda.h"
 #include "server/engine/cuda_launch.h"
 
 namespace tilewire::engine {
@@ -68,9 +69,12 @@ void CudaLane::CopyOut(std::byte* host, const std::byte* device, size_t bytes, O
          std::move(done));
 }
 
-void CudaLane::CopyAny(std::byte* to, const std::byte* from, size_t bytes, OnComplete done) {
-  Submit([=](cudaStream_t s) { return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s); },
-         std::move(done));
+void CudaLane::CopyShared(std::byte* to, const std::byte* from, size_t bytes, OnComplete done) {
+  const auto copy = [=](cudaStream_t s) {
+    return bytes <= kMostByKernel ? gpu::CopyBytes(to, from, bytes, s)
+                                  : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
+  };
+  Submit(copy, std::move(done));
 }
 
 void CudaLane::Launch(const Work& work, OnComplete done) {

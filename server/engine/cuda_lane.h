@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,11 @@
 
 namespace tilewire::engine {
 
+/// Copies from and to memory of others of up to so many bytes are done by a kernel, larger ones by a copy
+/// engine. A driver may read a small source with the CPU (up to some 64 KiB, which the kernel then gets along
+/// with its commands), and that would end the process where a client has made its file smaller meanwhile.
+inline constexpr size_t kMostByKernel = size_t{1} << 20;
+
 /// Everything submitted is enqueued on the stream at once, between two events; one thread a lane waits for
 /// the events in order (it spins briefly, then sleeps) and calls back. Thread-safe.
 class CudaLane final : public Lane {
@@ -29,13 +35,13 @@ class CudaLane final : public Lane {
 
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override;
   void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override;
-  // The device copies from the pages that were pinned, whatever became of the file that they were of; or from
-  // device to device: the addresses tell.
+  // The CPU touches no byte of these: the device copies from and to the pages that were pinned, whatever
+  // became of the file that they were of; or from device to device: the addresses tell.
   void CopyInShared(std::byte* device, const std::byte* shared, size_t bytes, OnComplete done) override {
-    CopyAny(device, shared, bytes, std::move(done));
+    CopyShared(device, shared, bytes, std::move(done));
   }
   void CopyOutShared(std::byte* shared, const std::byte* device, size_t bytes, OnComplete done) override {
-    CopyAny(shared, device, bytes, std::move(done));
+    CopyShared(shared, device, bytes, std::move(done));
   }
   void Launch(const Work& work, OnComplete done) override;
   void Help(std::chrono::microseconds budget) override;
@@ -51,7 +57,7 @@ class CudaLane final : public Lane {
   };
 
   CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health);
-  void CopyAny(std::byte* to, const std::byte* from, size_t bytes, OnComplete done);
+  void CopyShared(std::byte* to, const std::byte* from, size_t bytes, OnComplete done);
   /// Puts `enqueue(stream)` between two events. Never calls back itself.
   template <typename Enqueue>
   void Submit(const Enqueue& enqueue, OnComplete done);
