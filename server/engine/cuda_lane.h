@@ -20,9 +20,9 @@
 namespace tilewire::engine {
 
 /// Copies from and to memory of others of up to so many bytes are done by a kernel, larger ones by a copy
-/// engine. A driver may read a small source with the CPU (up to some 64 KiB, which the kernel then gets along
-/// with its commands), and that would end the process where a client has made its file smaller meanwhile.
-inline constexpr size_t kMostByKernel = size_t{1} << 20;
+/// engine. A driver reads a small source with the CPU, which ends the process where a client has made its
+/// file smaller meanwhile: up to 24 KiB as measured, so this is ten times as much.
+inline constexpr size_t kMostByKernel = size_t{256} << 10;
 
 /// Everything submitted is enqueued on the stream at once, between two events; one thread a lane waits for
 /// the events in order (it spins briefly, then sleeps) and calls back. Thread-safe.

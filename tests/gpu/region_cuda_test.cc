@@ -93,14 +93,16 @@ constexpr size_t kCopies[] = {1,
                               255,
                               256,
                               4096,
+                              24'576,
+                              24'577,
                               60'000,
                               65'535,
                               65'536,
                               65'537,
-                              262'144,
                               kMostByKernel - 1,
                               kMostByKernel,
                               kMostByKernel + 1,
+                              1 << 20,
                               2 << 20};
 
 TEST_F(CudaRegions, PinnedTheyAreCopiedBothWays) {
