@@ -30,6 +30,12 @@ class Allowance {
                     std::to_string(limit_) + " (a share of --receive-quota)",
                 kRetryAfterMs);
   }
+  /// Takes bytes only while they are within the limit; whether it did.
+  bool Try(int64_t bytes) {
+    if (held_.fetch_add(bytes) + bytes <= limit_) return true;
+    held_.fetch_sub(bytes);
+    return false;
+  }
   /// Takes bytes that are held already, whatever the limit.
   void Add(int64_t bytes) { held_.fetch_add(bytes); }
   void Return(int64_t bytes) { held_.fetch_sub(bytes); }
@@ -55,6 +61,13 @@ class Holding {
     TILEWIRE_RETURN_IF_ERROR(allowance_->Take(bytes - bytes_));
     bytes_ = bytes;
     return {};
+  }
+  /// The same, but as Allowance::Try.
+  bool TryReach(int64_t bytes) {
+    if (bytes <= bytes_) return true;
+    if (!allowance_->Try(bytes - bytes_)) return false;
+    bytes_ = bytes;
+    return true;
   }
   /// The same for memory that is bound already.
   void Admit(int64_t bytes) {

@@ -33,6 +33,7 @@ struct CallContext {
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
   Allowance streams{"streams"};                  ///< windows, and messages being read
+  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
   Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
 
   // Calls between their start and the end of their last coroutine.

@@ -4,7 +4,8 @@
 //   - one thread serves a queue (QueueThread), so two events of one queue never run at once;
 //   - whoever starts an operation touches nothing of the coroutine's frame afterwards: the event may already
 //   have resumed it;
-//   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines.
+//   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines. What it has begun
+//   (Ahead) while it does something else it awaits before it ends, so that gRPC writes into no memory that is gone.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -107,6 +108,46 @@ class [[nodiscard]] Operation final : public Event {
 
  private:
   Start start_;
+  std::coroutine_handle<> awaiter_;
+  bool ok_ = false;
+};
+
+/// A gRPC operation that is begun now and awaited later, once, by one coroutine. What the operation writes to must
+/// outlive it: await it, if pending(), before that memory goes. It may be begun anew after each await.
+class Ahead final : public Event {
+ public:
+  Ahead() = default;
+  Ahead(const Ahead&) = delete;
+
+  /// `start(tag)` must start exactly one operation with that tag. Not while one is pending.
+  template <typename Start>
+  void Begin(Start start) {
+    state_.store(kUnderWay, std::memory_order_relaxed);
+    start(static_cast<void*>(static_cast<Event*>(this)));
+  }
+  /// Begun, and not awaited yet.
+  bool pending() const { return state_.load(std::memory_order_relaxed) != kNone; }
+
+  // To be awaited; yields its `ok`. Here an event may come between Begin and the await, or during it, so both
+  // sides say where they are.
+  bool await_ready() const noexcept { return state_.load(std::memory_order_acquire) == kEnded; }
+  bool await_suspend(std::coroutine_handle<> awaiter) noexcept {
+    awaiter_ = awaiter;
+    State expected = kUnderWay;
+    return state_.compare_exchange_strong(expected, kAwaited, std::memory_order_acq_rel);
+  }
+  bool await_resume() noexcept {
+    state_.store(kNone, std::memory_order_relaxed);
+    return ok_;
+  }
+  void Complete(bool ok) override {
+    ok_ = ok;
+    if (state_.exchange(kEnded, std::memory_order_acq_rel) == kAwaited) awaiter_.resume();
+  }
+
+ private:
+  enum State : uint8_t { kNone, kUnderWay, kAwaited, kEnded };
+  std::atomic<State> state_{kNone};
   std::coroutine_handle<> awaiter_;
   bool ok_ = false;
 };

@@ -16,13 +16,16 @@ constexpr int64_t kUsualMessageBytes = kMiB;
 Status BadOrder(const std::string& message) {
   return Status(Code::kInvalidArgument, "BAD_MESSAGE", message);
 }
-/// The next message; nothing when the client half-closed or the call is over.
-Task<bool> Read(ExecuteCall& call, Received* message) {
-  grpc::ByteBuffer buffer;
+/// Asks for the next message.
+void BeginRead(ExecuteCall& call) {
+  call.next_read.Begin([&](void* tag) { call.stream.Read(&call.next_message, tag); });
+}
+/// The message that was asked for; nothing when the client half-closed or the call is over.
+Task<bool> AwaitRead(ExecuteCall& call, Received* message) {
   call.idle_watch().reading = true;
-  const bool ok = co_await Operation([&](void* tag) { call.stream.Read(&buffer, tag); });
+  const bool ok = co_await call.next_read;
   call.idle_watch().reading = false;
-  co_return ok && message->Take(&buffer);
+  co_return ok && message->Take(&call.next_message);
 }
 
 /// What is kept of an Open while the call runs; the message itself is gone before the call waits for
@@ -65,10 +68,14 @@ Result<Opening> ParseOpening(const Received& message, bool put_only, Finder* fin
   return OpeningOf(request.open(), put_only, finder);
 }
 
+/// What the next message of a stream may have whose last one had `message_bytes`.
+int64_t NextMessageBytes(size_t message_bytes) {
+  return std::max(static_cast<int64_t>(message_bytes), kUsualMessageBytes);
+}
 /// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
 /// and its look-ahead.
 int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
-  return call.shared().receive_window + std::max(static_cast<int64_t>(message_bytes), kUsualMessageBytes);
+  return call.shared().receive_window + NextMessageBytes(message_bytes);
 }
 
 /// One message after Open; `receive` is its span as far as it is known.
@@ -99,15 +106,25 @@ Task<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive)
   co_return co_await Feed(call, *call.job, *call.intake, chunk.operand, chunk.offset, chunk.data);
 }
 
+/// Whether the next message may come while the last one, of `message_bytes`, is still here.
+bool MayReadAhead(ExecuteCall& call, size_t message_bytes) {
+  return call.held_ahead.TryReach(NextMessageBytes(message_bytes));
+}
+
 Task<Status> ReadAll(ExecuteCall& call) {
   for (;;) {
     Received message;
+    if (!call.next_read.pending()) BeginRead(call);
     Span receive{.stage = Stage::kReceive, .begin = Clock::now(), .track = Track(call)};
-    if (!co_await Read(call, &message)) break;
+    if (!co_await AwaitRead(call, &message)) break;
     receive.end = Clock::now();
     call.holding.Admit(HeldWhileReading(call, message.bytes()));
+    // At once: what is checked, copied or waits for a block below would else keep the client waiting, too.
+    if (MayReadAhead(call, message.bytes())) BeginRead(call);
     if (Status status = co_await TakeChunk(call, message, receive); !status.ok()) co_return status;
     call.idle_watch().blocks_read = call.intake->blocks_done();
+    message.Clear();
+    call.held_ahead.Release();
   }
   co_return call.intake->HalfClosed();
 }
@@ -127,12 +144,16 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
     call->job->StreamLost(call->stream_number(), status);
   }
   call->intake.reset();  // unfinished blocks go back at once
+  // The status is on its way, so this ends soon; a message that comes yet is of no use to anybody.
+  if (call->next_read.pending()) (void)co_await call->next_read;
+  call->next_message.Clear();
 }
 
 /// The first message; its memory goes when it is parsed.
 Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
-  if (!co_await Read(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
+  BeginRead(call);
+  if (!co_await AwaitRead(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
   Finder finder(&call.engine(), call.record().identity);
   co_return ParseOpening(message, call.put_only(), &finder);
 }

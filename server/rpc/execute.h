@@ -4,7 +4,8 @@
 //   ReadChunks:   Chunk ──codec──> Intake ──> job … until half-close
 //
 // Two coroutines, one reading and one writing, so that neither waits for the other; the job ties them
-// together. Only the writing one finishes the call.
+// together. Only the writing one finishes the call. The next message is asked for before the last one is staged,
+// where memory allows it: else the client waits for its window meanwhile.
 #pragma once
 
 #include <grpcpp/support/async_stream.h>
@@ -20,6 +21,7 @@ class ExecuteCall final : public StreamCall {
       : StreamCall(shared, std::move(method), queue),
         stream(&context()),
         holding(&shared->streams),
+        held_ahead(&shared->ahead),
         put_only_(put_only) {}
   Task<Status> Serve() override;
   void StartWrite(const grpc::ByteBuffer& message, void* tag) override { stream.Write(message, tag); }
@@ -28,6 +30,10 @@ class ExecuteCall final : public StreamCall {
 
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   Holding holding;
+  Holding held_ahead;  ///< for the message after the one being staged
+  // The read under way and where its message comes to; they stay while it is pending.
+  Ahead next_read;
+  grpc::ByteBuffer next_message;
   std::unique_ptr<engine::Intake> intake;
 
  private:

@@ -60,7 +60,8 @@ class ServerImpl final : public Server {
     shared_.idle_seconds = options.idle_seconds;
     shared_.receive_window = options.receive.window;
     // Unary messages are here before anybody can refuse them, so streams leave them room.
-    shared_.streams.SetLimit(options.receive.quota / 4 * 3);
+    shared_.streams.SetLimit(options.receive.quota / 64 * 45);
+    shared_.ahead.SetLimit(options.receive.quota / 64 * 3);  // of its own, so that it takes no stream's place
     shared_.unary.SetLimit(options.receive.quota / 4);
   }
   ~ServerImpl() override { Shutdown(Clock::now()); }

@@ -1,6 +1,6 @@
 // What gRPC alone can do with Tilewire's transport settings: a server that knows no arrays.
-//   /raw/sink: bidirectional; copies every byte once into a pool of memory and answers one empty message at
-//   half-close
+//   /raw/sink: bidirectional; copies every byte once into a pool of memory, while the next message comes, and
+//   answers one empty message at half-close
 //   /raw/echo: bidirectional; sends every message back, after as many microseconds of work as the call's
 //   hold-us says
 // Arguments: bytes of the pool, of the receive quota and of the receive window; each may be left out.
@@ -54,6 +54,11 @@ class Peer {
   struct Call {
     grpc::GenericServerContext context;
     grpc::GenericServerAsyncReaderWriter stream{&context};
+    rpc::Ahead next_read;
+    grpc::ByteBuffer next;
+    void BeginRead() {
+      next_read.Begin([this](void* tag) { stream.Read(&next, tag); });
+    }
   };
 
   rpc::Detached Accept(grpc::ServerCompletionQueue* queue) {
@@ -69,14 +74,16 @@ class Peer {
 
   rpc::Detached Serve(std::shared_ptr<Call> call) {
     const bool echo = call->context.method() == "/raw/echo";
-    for (;;) {
+    call->BeginRead();
+    while (co_await call->next_read) {
       grpc::ByteBuffer message;
-      const bool ok = co_await rpc::Operation([&](void* tag) { call->stream.Read(&message, tag); });
-      if (!ok) break;
+      message.Swap(&call->next);
       if (echo) {
         Hold(call->context);
         co_await rpc::Operation([&](void* tag) { call->stream.Write(message, tag); });
+        call->BeginRead();
       } else {
+        call->BeginRead();
         CopyIntoPool(message);
       }
     }
