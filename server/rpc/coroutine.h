@@ -4,8 +4,9 @@
 //   - one thread serves a queue (QueueThread), so two events of one queue never run at once;
 //   - whoever starts an operation touches nothing of the coroutine's frame afterwards: the event may already
 //   have resumed it;
-//   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines. What it has begun
-//   (Ahead) while it does something else it awaits before it ends, so that gRPC writes into no memory that is gone.
+//   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines. What it has
+//   begun (Ahead) while it does something else it awaits before it ends, so that gRPC writes into no memory
+//   that is gone.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -112,8 +113,8 @@ class [[nodiscard]] Operation final : public Event {
   bool ok_ = false;
 };
 
-/// A gRPC operation that is begun now and awaited later, once, by one coroutine. What the operation writes to must
-/// outlive it: await it, if pending(), before that memory goes. It may be begun anew after each await.
+/// A gRPC operation that is begun now and awaited later, once, by one coroutine. What the operation writes to
+/// must outlive it: await it, if pending(), before that memory goes. It may be begun anew after each await.
 class Ahead final : public Event {
  public:
   Ahead() = default;

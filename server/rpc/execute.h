@@ -4,8 +4,8 @@
 //   ReadChunks:   Chunk ──codec──> Intake ──> job … until half-close
 //
 // Two coroutines, one reading and one writing, so that neither waits for the other; the job ties them
-// together. Only the writing one finishes the call. The next message is asked for before the last one is staged,
-// where memory allows it: else the client waits for its window meanwhile.
+// together. Only the writing one finishes the call. The next message is asked for before the last one is
+// staged, where memory allows it: else the client waits for its window meanwhile.
 #pragma once
 
 #include <grpcpp/support/async_stream.h>

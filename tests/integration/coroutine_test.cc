@@ -1,0 +1,137 @@
+// Operations that are begun before they are awaited, and the account of what they may bind; without a server.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "server/rpc/allowance.h"
+#include "server/rpc/coroutine.h"
+
+namespace tilewire::rpc {
+namespace {
+
+/// Awaits it once; `ok` is set when that is over.
+Detached Await(Ahead* ahead, std::optional<bool>* ok) {
+  *ok = co_await *ahead;
+}
+
+/// Takes results, beginning anew after each, until one is false.
+Detached TakeAll(Ahead* ahead, Event** event, int* taken) {
+  const auto begin = [=] { ahead->Begin([=](void* tag) { *event = static_cast<Event*>(tag); }); };
+  begin();
+  while (co_await *ahead) {
+    ++*taken;
+    begin();
+  }
+}
+/// Begins, awaits and counts; the event comes from whoever empties the mailbox.
+Detached TakeOne(Ahead* ahead, std::atomic<Event*>* mailbox, bool expected, std::atomic<int>* taken) {
+  ahead->Begin([=](void* tag) { *mailbox = static_cast<Event*>(tag); });
+  const bool ok = co_await *ahead;
+  EXPECT_EQ(ok, expected);
+  ++*taken;
+}
+
+class AheadTest : public ::testing::Test {
+ protected:
+  void Begin() {
+    ahead_.Begin([this](void* tag) { event_ = static_cast<Event*>(tag); });
+  }
+  Ahead ahead_;
+  Event* event_ = nullptr;
+  std::optional<bool> ok_;
+};
+
+TEST_F(AheadTest, NothingIsPendingAtFirst) {
+  EXPECT_FALSE(ahead_.pending());
+}
+
+TEST_F(AheadTest, EndsBeforeItIsAwaited) {
+  for (const bool ok : {true, false}) {
+    Begin();
+    EXPECT_TRUE(ahead_.pending());
+    event_->Complete(ok);
+    EXPECT_TRUE(ahead_.pending()) << "nobody has taken what came";
+    Await(&ahead_, &ok_);
+    EXPECT_EQ(ok_, ok);
+    EXPECT_FALSE(ahead_.pending());
+  }
+}
+
+TEST_F(AheadTest, EndsWhileItIsAwaited) {
+  for (const bool ok : {true, false}) {
+    ok_.reset();
+    Begin();
+    Await(&ahead_, &ok_);
+    EXPECT_FALSE(ok_.has_value());
+    EXPECT_TRUE(ahead_.pending());
+    event_->Complete(ok);
+    EXPECT_EQ(ok_, ok);
+    EXPECT_FALSE(ahead_.pending());
+  }
+}
+
+TEST_F(AheadTest, IsBegunAnewByWhoTookItsResult) {
+  int taken = 0;
+  TakeAll(&ahead_, &event_, &taken);
+  for (int i = 1; i <= 5; ++i) {
+    event_->Complete(true);
+    EXPECT_EQ(taken, i);
+  }
+  event_->Complete(false);
+  EXPECT_EQ(taken, 5);
+  EXPECT_FALSE(ahead_.pending());
+}
+
+TEST_F(AheadTest, EventsOfAnotherThreadMeetTheAwaitAtAnyMoment) {
+  constexpr int kTurns = 20'000;
+  std::atomic<Event*> mailbox{nullptr};
+  std::atomic<int> taken{0};
+  std::thread other([&] {
+    for (int i = 0; i < kTurns; ++i) {
+      Event* event;
+      while ((event = mailbox.exchange(nullptr)) == nullptr) std::this_thread::yield();
+      event->Complete(i % 3 != 0);
+      while (taken.load() <= i) std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < kTurns; ++i) {
+    TakeOne(&ahead_, &mailbox, i % 3 != 0, &taken);
+    while (taken.load() <= i) std::this_thread::yield();
+  }
+  other.join();
+  EXPECT_FALSE(ahead_.pending());
+}
+
+TEST(Allowance, TryTakesOnlyWhatIsLeft) {
+  Allowance allowance("tests");
+  allowance.SetLimit(100);
+  EXPECT_FALSE(allowance.Try(101)) << "not even when nothing else is held";
+  EXPECT_EQ(allowance.held(), 0);
+  EXPECT_TRUE(allowance.Try(60));
+  EXPECT_FALSE(allowance.Try(41));
+  EXPECT_TRUE(allowance.Try(40));
+  EXPECT_EQ(allowance.held(), 100);
+}
+
+TEST(Allowance, HoldingTriesForTheDifference) {
+  Allowance allowance("tests");
+  allowance.SetLimit(100);
+  {
+    Holding first(&allowance), second(&allowance);
+    EXPECT_TRUE(first.TryReach(60));
+    EXPECT_TRUE(first.TryReach(50)) << "it has more";
+    EXPECT_FALSE(second.TryReach(50));
+    EXPECT_EQ(allowance.held(), 60);
+    EXPECT_TRUE(second.TryReach(40));
+    EXPECT_FALSE(first.TryReach(61));
+    second.Release();
+    EXPECT_TRUE(first.TryReach(100));
+    EXPECT_EQ(allowance.held(), 100);
+  }
+  EXPECT_EQ(allowance.held(), 0);
+}
+
+}  // namespace
+}  // namespace tilewire::rpc

@@ -1,0 +1,81 @@
+// A device whose work waits until the test lets it go: everything behind staging stands still meanwhile,
+// however fast or busy the machine is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "server/engine/forwarding_device.h"
+
+namespace tilewire::testing {
+
+/// Passes submissions on, or keeps them in order until it opens. Thread-safe.
+class Gate {
+ public:
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    closed_ = false;
+    for (const auto& submit : std::exchange(held_, {})) submit();
+  }
+  /// `submit` only submits, so it may run under the lock.
+  void Pass(std::function<void()> submit) {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) return submit();
+    held_.push_back(std::move(submit));
+  }
+
+ private:
+  std::mutex mutex_;
+  bool closed_ = false;
+  std::vector<std::function<void()>> held_;
+};
+
+/// Its lanes must not end while the gate is closed.
+class HeldDevice final : public engine::ForwardingDevice {
+ public:
+  HeldDevice(std::unique_ptr<engine::Device> device, std::shared_ptr<Gate> gate)
+      : ForwardingDevice(std::move(device)), gate_(std::move(gate)) {}
+  Result<std::unique_ptr<engine::Lane>> MakeLane(engine::LanePriority priority) override {
+    TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<engine::Lane> lane, device_->MakeLane(priority));
+    return std::make_unique<HeldLane>(std::move(lane), gate_);
+  }
+
+ private:
+  class HeldLane final : public engine::Lane {
+   public:
+    HeldLane(std::unique_ptr<engine::Lane> lane, std::shared_ptr<Gate> gate)
+        : gate_(std::move(gate)), lane_(std::move(lane)) {}
+    void CopyIn(std::byte* device, const std::byte* host, size_t bytes, engine::OnComplete done) override {
+      gate_->Pass([=, this, done = std::move(done)] { lane_->CopyIn(device, host, bytes, done); });
+    }
+    void CopyOut(std::byte* host, const std::byte* device, size_t bytes, engine::OnComplete done) override {
+      gate_->Pass([=, this, done = std::move(done)] { lane_->CopyOut(host, device, bytes, done); });
+    }
+    void CopyInShared(std::byte* device, const std::byte* host, size_t bytes,
+                      engine::OnComplete done) override {
+      gate_->Pass([=, this, done = std::move(done)] { lane_->CopyInShared(device, host, bytes, done); });
+    }
+    void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes,
+                       engine::OnComplete done) override {
+      gate_->Pass([=, this, done = std::move(done)] { lane_->CopyOutShared(host, device, bytes, done); });
+    }
+    void Launch(const engine::Work& work, engine::OnComplete done) override {
+      gate_->Pass([=, this, done = std::move(done)] { lane_->Launch(work, done); });
+    }
+
+   private:
+    const std::shared_ptr<Gate> gate_;
+    const std::unique_ptr<engine::Lane> lane_;
+  };
+
+  const std::shared_ptr<Gate> gate_;
+};
+
+}  // namespace tilewire::testing
