@@ -1,6 +1,5 @@
 // What gRPC alone can do with Tilewire's transport settings: a server that knows no arrays.
 //   /raw/sink: bidirectional; copies every byte once into a pool of memory, while the next message comes, and
-//   /raw/sink: bidirectional; copies every byte once into a pool of memory, while the next message comes, and
 //   answers one empty message at half-close
 //   /raw/echo: bidirectional; sends every message back, after as many microseconds of work as the call's
 //   hold-us says
