@@ -45,6 +45,7 @@ Result<std::unique_ptr<engine::Device>> OpenDevice(const std::string& name) {
 engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
   return {
       .lanes = config.lanes,
+      .small_lanes = std::clamp(DefaultCpuThreads() / 4, 1, 4),
       .block_bytes = config.block_bytes,
       .fit_blocks = config.fit_blocks,
       .measure_copies = true,

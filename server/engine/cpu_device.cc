@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "server/base/limits.h"
 #include "server/base/memory.h"
 #include "server/engine/guarded_copy.h"
+#include "server/engine/lane_turns.h"
 #include "server/engine/memory_pool.h"
 #include "server/engine/shared_memory.h"
 #include "server/engine/worker_pool.h"
@@ -137,16 +136,13 @@ Status Run(WorkerPool& pool, const Work& work) {
 /// A thread (or a helper) takes submissions from a FIFO and shares each with the pool.
 class CpuLane final : public Lane {
  public:
-  explicit CpuLane(WorkerPool* pool) : pool_(pool), thread_([this] { Serve(); }) {
+  explicit CpuLane(WorkerPool* pool)
+      : pool_(pool), thread_([this] { turns_.Run([this](Submission& s) { ServeOne(s); }); }) {
     pthread_setname_np(thread_.native_handle(), "tw-cpu-lane");
   }
   /// Callbacks that run meanwhile may submit more; that too is done before it returns.
   ~CpuLane() override {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_one();
+    turns_.Stop();
     thread_.join();
   }
 
@@ -163,14 +159,13 @@ class CpuLane final : public Lane {
     Submit({Copy{host, device, bytes, true}, std::move(done)});
   }
   void Launch(const Work& work, OnComplete done) override { Submit({work, std::move(done)}); }
+  void AnnounceHelp() override { turns_.Announce(); }
   void Help(std::chrono::microseconds budget) override {
-    const TimePoint until = Clock::now() + budget;
-    {
-      std::unique_lock lock(mutex_);
-      while (!serving_ && !queue_.empty() && Clock::now() < until) ServeFirst(lock);
-    }
-    wake_.notify_one();  // for what is left
+    const auto ready = [](const Submission&, TimePoint until) { return Clock::now() < until; };
+    turns_.Help(Clock::now() + budget, ready, [this](Submission& s) { ServeOne(s); });
   }
+  void WithdrawHelp() override { turns_.Withdraw(); }
+  uint64_t wakes() const override { return turns_.wakes(); }
 
  private:
   struct Submission {
@@ -179,44 +174,19 @@ class CpuLane final : public Lane {
   };
 
   void Submit(Submission submission) {
-    {
-      std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(submission));
-    }
-    wake_.notify_one();
+    turns_.Push([&] { return std::move(submission); });
   }
 
-  void Serve() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      wake_.wait(lock, [this] { return !serving_ && (stop_ || !queue_.empty()); });
-      if (queue_.empty()) return;
-      ServeFirst(lock);
-    }
-  }
-
-  /// Serves the oldest submission; `lock` is released meanwhile. One thread at a time, so the order holds.
-  void ServeFirst(std::unique_lock<std::mutex>& lock) {
-    serving_ = true;
-    Submission submission = std::move(queue_.front());
-    queue_.pop_front();
-    lock.unlock();
+  void ServeOne(Submission& submission) {
     Completion completion;
     completion.begin = Clock::now();
     completion.status = std::visit([this](const auto& what) { return Run(*pool_, what); }, submission.what);
     completion.end = Clock::now();
     submission.done(completion);
-    submission = {};  // what the callback holds goes now, not when the next submission comes
-    lock.lock();
-    serving_ = false;
   }
 
   WorkerPool* const pool_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Submission> queue_;
-  bool serving_ = false;  ///< by the lane's thread or a helper
-  bool stop_ = false;
+  LaneTurns<Submission> turns_;
   std::thread thread_;  ///< last: it uses all the others
 };
 

@@ -47,11 +47,7 @@ CudaLane::CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health)
 }
 
 CudaLane::~CudaLane() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
+  turns_.Stop();
   thread_.join();
   IgnoreCudaError(cudaSetDevice(ordinal_));
   for (cudaEvent_t event : free_events_) IgnoreCudaError(cudaEventDestroy(event));
@@ -86,20 +82,18 @@ void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done) {
   Submission submission;
   submission.done = std::move(done);
   submission.submitted = Clock::now();
-  {
-    std::lock_guard lock(mutex_);
+  turns_.Push([&] {
     submission.status = health_->status();
-    if (submission.status.ok()) submission.status = health_->Note(EnqueueLocked(enqueue, submission));
-    queue_.push_back(std::move(submission));
-  }
-  wake_.notify_one();
+    if (submission.status.ok()) submission.status = health_->Note(EnqueueInOrder(enqueue, submission));
+    return std::move(submission);
+  });
 }
 
 template <typename EnqueueOn>
-Status CudaLane::EnqueueLocked(const EnqueueOn& enqueue, Submission& submission) {
+Status CudaLane::EnqueueInOrder(const EnqueueOn& enqueue, Submission& submission) {
   TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_)));
-  TILEWIRE_ASSIGN_OR_RETURN(submission.start, TakeEventLocked());
-  TILEWIRE_ASSIGN_OR_RETURN(cudaEvent_t stop, TakeEventLocked());
+  TILEWIRE_ASSIGN_OR_RETURN(submission.start, TakeEvent());
+  TILEWIRE_ASSIGN_OR_RETURN(cudaEvent_t stop, TakeEvent());
   // Part of the work may be on the stream even where enqueueing the rest failed: it is waited for all the
   // same.
   Status status = TILEWIRE_CUDA_STATUS(cudaEventRecord(submission.start, stream_));
@@ -111,25 +105,32 @@ Status CudaLane::EnqueueLocked(const EnqueueOn& enqueue, Submission& submission)
   if (recorded.ok()) {
     submission.stop = stop;
   } else {
-    free_events_.push_back(stop);
+    ReturnEvent(stop);
   }
   return status.ok() ? recorded : status;
 }
 
-Result<cudaEvent_t> CudaLane::TakeEventLocked() {
+Result<cudaEvent_t> CudaLane::TakeEvent() {
   cudaEvent_t event = nullptr;
-  if (free_events_.empty()) {
-    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventCreateWithFlags(&event, cudaEventBlockingSync)));
-  } else {
-    event = free_events_.back();
-    free_events_.pop_back();
+  {
+    std::lock_guard lock(events_mutex_);
+    if (!free_events_.empty()) {
+      event = free_events_.back();
+      free_events_.pop_back();
+      return event;
+    }
   }
+  TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventCreateWithFlags(&event, cudaEventBlockingSync)));
   return event;
 }
 
+void CudaLane::ReturnEvent(cudaEvent_t event) {
+  std::lock_guard lock(events_mutex_);
+  if (event) free_events_.push_back(event);
+}
+
 Status CudaLane::StartClock() {
-  std::lock_guard lock(mutex_);
-  TILEWIRE_ASSIGN_OR_RETURN(anchor_, TakeEventLocked());
+  TILEWIRE_ASSIGN_OR_RETURN(anchor_, TakeEvent());
   // The first use of a stream may take long and would leave the anchor's place wide open: the second counts.
   for (int i = 0; i < 2; ++i) {
     const TimePoint earliest = Clock::now();
@@ -142,51 +143,26 @@ Status CudaLane::StartClock() {
 
 void CudaLane::Serve() {
   IgnoreCudaError(cudaSetDevice(ordinal_));
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return !serving_ && (stop_ || !queue_.empty()); });
-    if (queue_.empty()) return;
-    ServeFirst(lock);
-  }
+  turns_.Run([this](Submission& submission) { ServeOne(submission); });
 }
 
-void CudaLane::ServeFirst(std::unique_lock<std::mutex>& lock) {
-  serving_ = true;
-  Submission submission = std::move(queue_.front());
-  queue_.pop_front();
-  lock.unlock();
+void CudaLane::ServeOne(Submission& submission) {
   const Completion completion = Finish(submission);
+  // Back before the callback, so that what it submits finds them.
+  ReturnEvent(std::exchange(submission.start, nullptr));
+  ReturnEvent(std::exchange(submission.stop, nullptr));
   submission.done(completion);
-  submission.done = nullptr;  // what the callback holds goes now, not when the next submission comes
-  lock.lock();
-  for (cudaEvent_t event : {submission.start, submission.stop}) {
-    if (event) free_events_.push_back(event);
-  }
-  serving_ = false;
 }
 
 void CudaLane::Help(std::chrono::microseconds budget) {
-  const TimePoint until = Clock::now() + budget;
-  {
-    std::unique_lock lock(mutex_);
-    while (!serving_ && !queue_.empty() && queue_.front().stop) {
-      // Looked at under the lock: whoever submits meanwhile waits a moment, and the lane's thread does not
-      // start on it.
-      const cudaError_t error = cudaEventQuery(queue_.front().stop);
-      if (error != cudaErrorNotReady) {
-        ServeFirst(lock);
-      } else if (Clock::now() >= until) {
-        break;
-      } else {
-        serving_ = true;  // keeps the lane's thread from sleeping on an event that is about to come
-        lock.unlock();
-        std::this_thread::yield();
-        lock.lock();
-        serving_ = false;
-      }
-    }
-  }
-  wake_.notify_one();  // for what is left
+  // Without a sleep or a yield: what a helper waits for is about to come, or left to the lane's thread.
+  const auto ready = [](const Submission& submission, TimePoint until) {
+    if (!submission.stop) return false;
+    while (cudaEventQuery(submission.stop) == cudaErrorNotReady)
+      if (Clock::now() >= until) return false;
+    return true;
+  };
+  turns_.Help(Clock::now() + budget, ready, [this](Submission& submission) { ServeOne(submission); });
 }
 
 Completion CudaLane::Finish(Submission& submission) {

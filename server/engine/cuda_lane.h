@@ -3,9 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "server/engine/cuda_error.h"
 #include "server/engine/device.h"
 #include "server/engine/lane_clock.h"
+#include "server/engine/lane_turns.h"
 
 namespace tilewire::engine {
 
@@ -24,8 +23,8 @@ namespace tilewire::engine {
 /// file smaller meanwhile: up to 24 KiB as measured, so this is ten times as much.
 inline constexpr size_t kMostByKernel = size_t{256} << 10;
 
-/// Everything submitted is enqueued on the stream at once, between two events; one thread a lane waits for
-/// the events in order (it spins briefly, then sleeps) and calls back. Thread-safe.
+/// Everything submitted is enqueued on the stream at once, between two events; one thread a lane, or one that
+/// lends itself, waits for the events in order (it spins briefly, then sleeps) and calls back. Thread-safe.
 class CudaLane final : public Lane {
  public:
   /// `health` is the device's and outlives the lane. Fails as the device does.
@@ -44,7 +43,10 @@ class CudaLane final : public Lane {
     CopyShared(shared, device, bytes, std::move(done));
   }
   void Launch(const Work& work, OnComplete done) override;
+  void AnnounceHelp() override { turns_.Announce(); }
   void Help(std::chrono::microseconds budget) override;
+  void WithdrawHelp() override { turns_.Withdraw(); }
+  uint64_t wakes() const override { return turns_.wakes(); }
 
  private:
   struct Submission {
@@ -61,16 +63,17 @@ class CudaLane final : public Lane {
   /// Puts `enqueue(stream)` between two events. Never calls back itself.
   template <typename Enqueue>
   void Submit(const Enqueue& enqueue, OnComplete done);
-  /// The CUDA part of Submit; under the lock, so that the queue has the stream's order.
+  /// The CUDA part of Submit, in the order of the queue.
   template <typename Enqueue>
-  Status EnqueueLocked(const Enqueue& enqueue, Submission& submission);
-  Result<cudaEvent_t> TakeEventLocked();
+  Status EnqueueInOrder(const Enqueue& enqueue, Submission& submission);
+  Result<cudaEvent_t> TakeEvent();
+  void ReturnEvent(cudaEvent_t event);
   /// Records the first anchor and waits for it. Before anything is submitted.
   Status StartClock();
+  /// The lane's own thread.
   void Serve();
-  /// Calls back for the oldest submission; `lock` is released meanwhile. One thread at a time, so the order
-  /// holds.
-  void ServeFirst(std::unique_lock<std::mutex>& lock);
+  /// Waits for a submission and calls back.
+  void ServeOne(Submission& submission);
   /// Waits until the submission is done on the device, and says how it ended. Takes its stop event for the
   /// next anchor and leaves the old one in its place.
   Completion Finish(Submission& submission);
@@ -80,15 +83,12 @@ class CudaLane final : public Lane {
   const int ordinal_;
   const cudaStream_t stream_;
   CudaHealth* const health_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Submission> queue_;
+  LaneTurns<Submission> turns_;
+  std::mutex events_mutex_;
   std::vector<cudaEvent_t> free_events_;
   /// Used by whoever serves, so by one thread at a time.
   cudaEvent_t anchor_ = nullptr;
   std::optional<LaneClock> clock_;
-  bool serving_ = false;  ///< by the lane's thread or a helper
-  bool stop_ = false;
   std::thread thread_;  ///< last: it uses all the others
 };
 

@@ -104,10 +104,17 @@ class Lane {
   virtual void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) = 0;
   virtual void Launch(const Work& work, OnComplete done) = 0;
   /// Lends the calling thread to the lane for about `budget`: does what the lane's own thread would do next,
-  /// callbacks included, until nothing is left, time is up or that thread is at it. Spares a small request
+  /// callbacks included, until nothing is left, time is up or another thread is at it. Spares a small request
   /// the wake-up of a sleeping thread. Without effect where a lane has no use for it. The caller holds no
   /// lock and keeps the lane alive.
   virtual void Help(std::chrono::microseconds budget) { (void)budget; }
+  /// The caller is about to submit, will Help() soon, waiting for nothing in between, and then
+  /// WithdrawHelp(): until then the lane's own thread is woken for nobody's submission. What is left at the
+  /// end wakes it.
+  virtual void AnnounceHelp() {}
+  virtual void WithdrawHelp() {}
+  /// How often the lane's own thread was woken by submissions; 0 where that is not counted.
+  virtual uint64_t wakes() const { return 0; }
 };
 
 /// Lanes of small requests come first where the hardware has stream priorities.

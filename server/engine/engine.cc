@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <thread>
 #include <utility>
 
 #include "server/engine/memory_pool.h"
@@ -80,42 +81,6 @@ StoreLimits Engine::StoreLimitsOf(const EngineOptions& options) const {
   return limits;
 }
 
-Status Engine::MakeLanes() {
-  std::vector<Lane*> bulk;
-  for (int i = 0; i < options_.lanes; ++i) {
-    TILEWIRE_ASSIGN_OR_RETURN(auto lane, device_->MakeLane(LanePriority::kBulk));
-    bulk.push_back(lane.get());
-    lanes_.push_back(std::move(lane));
-  }
-  TILEWIRE_ASSIGN_OR_RETURN(auto small, device_->MakeLane(LanePriority::kSmall));
-  bulk_ = ContextOn(std::move(bulk));
-  small_ = ContextOn({small.get()});
-  small_.small = true;
-  lanes_.push_back(std::move(small));
-  if (!options_.measure_copies) return {};
-  TILEWIRE_ASSIGN_OR_RETURN(copy_rates_,
-                            MeasureCopies(device_.get(), lanes_.front().get(), options_.block_bytes));
-  bulk_.copy_rates = small_.copy_rates = copy_rates_;
-  return {};
-}
-
-JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
-  JobContext context{.lanes = std::move(lanes), .overlap = options_.overlap, .device_id = facts().id};
-  context.host_memory = facts().host_memory;
-  context.device_health = [this] { return device_->health(); };
-  context.on_device_failure = [this] { DeviceFailed(); };
-  context.count = [this](int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges) {
-    blocks_.fetch_add(blocks, std::memory_order_relaxed);
-    bytes_in_.fetch_add(bytes_in, std::memory_order_relaxed);
-    bytes_out_.fetch_add(bytes_out, std::memory_order_relaxed);
-    ranges_.fetch_add(ranges, std::memory_order_relaxed);
-  };
-  context.count_copied = [this](uint64_t bytes) {
-    bytes_copied_.fetch_add(bytes, std::memory_order_relaxed);
-  };
-  return context;
-}
-
 // --- jobs -----------------------------------------------------------------------------------------
 
 /// Room for the result where it is to be stored; or the operation becomes the passing on of the array that
@@ -160,17 +125,19 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   // std::function wants copyable state.
   auto owned = std::make_shared<std::pair<std::unique_ptr<Operation>, JobResources>>(std::move(operation),
                                                                                      std::move(resources));
-  return admission_.Request(demand, options.deadline,
-                            [this, owned, options, layout, why = std::move(why), asked = Clock::now(),
-                             on_opened = std::move(on_opened)](Result<Ticket> ticket) {
-                              if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
-                              const TimePoint granted = Clock::now();
-                              owned->second.ticket = *std::move(ticket);
-                              auto job =
-                                  Start(std::move(owned->first), options, layout, std::move(owned->second));
-                              if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
-                              on_opened(std::move(job));
-                            });
+  return admission_.Request(
+      demand, options.deadline,
+      [this, owned, options, layout, why = std::move(why), asked = Clock::now(),
+       asking = std::this_thread::get_id(), on_opened = std::move(on_opened)](Result<Ticket> ticket) mutable {
+        // After a wait the caller comes back to it later, on another thread.
+        options.helped = options.helped && asking == std::this_thread::get_id();
+        if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
+        const TimePoint granted = Clock::now();
+        owned->second.ticket = *std::move(ticket);
+        auto job = Start(std::move(owned->first), options, layout, std::move(owned->second));
+        if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
+        on_opened(std::move(job));
+      });
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
@@ -184,14 +151,16 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
   if (layout.ring.slots > 0) windowed_.fetch_add(1, std::memory_order_relaxed);
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
+  SmallLane* const lane = layout.small ? TakeSmallLane() : nullptr;
   std::shared_ptr<Job> job(
-      new Job(id, std::move(operation), options, layout.small ? &small_ : &bulk_, std::move(resources)),
-      [this](Job* dead) {
+      new Job(id, std::move(operation), options, lane ? &lane->context : &bulk_, std::move(resources)),
+      [this, lane](Job* dead) {
         {
           std::lock_guard lock(mutex_);
           jobs_.erase(dead->id());
         }
         delete dead;
+        if (lane) lane->jobs.fetch_sub(1, std::memory_order_relaxed);
         std::lock_guard lock(mutex_);
         if (--jobs_alive_ == 0) jobs_gone_.notify_all();
       });

@@ -26,7 +26,8 @@
 namespace tilewire::engine {
 
 struct EngineOptions {
-  int lanes = 4;
+  int lanes = 4;                  ///< of bulk jobs
+  int small_lanes = 1;            ///< of small ones; each serves one of them at a time, its reply included
   int64_t block_bytes = 4 << 20;  ///< of one block, or of the largest
   bool fit_blocks = false;        ///< smaller blocks for arrays of few, see BlockFor()
   bool measure_copies = false;    ///< at the start, some milliseconds
@@ -114,7 +115,13 @@ class Engine {
 
  private:
   Engine(std::unique_ptr<Device> device, const EngineOptions& options);
+  /// A lane of small jobs, and how many of them are on it.
+  struct SmallLane {
+    JobContext context;
+    std::atomic<int> jobs{0};
+  };
   Status MakeLanes();
+  SmallLane* TakeSmallLane();
   StoreLimits StoreLimitsOf(const EngineOptions& options) const;
   JobLayout LayoutOf(const Operation& operation, const JobOptions& options) const;
   Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
@@ -143,7 +150,8 @@ class Engine {
   CeilingMeter ceiling_meter_;
   ArrayStore arrays_;
   RegionStore regions_;
-  JobContext bulk_, small_;
+  JobContext bulk_;
+  std::vector<std::unique_ptr<SmallLane>> small_;
   std::function<void(const Status&)> on_failure_;
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};
   std::atomic<bool> failed_{false};

@@ -47,6 +47,10 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
   if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), arriving_);
   CountMissing();
+  if (options.helped && MayBeHelped()) {
+    help_announced_ = true;
+    context_->lanes[0]->AnnounceHelp();
+  }
 }
 
 void Job::CountMissing() {
@@ -138,13 +142,18 @@ void Job::WhenBlockFree(std::function<void()> function, int stream, int64_t inde
     }
   }
   RunAll(&later);
+  WithdrawHelp();  // the caller may be about to wait for what nobody was woken for
 }
 
 void Job::Help() {
   // Longer than a small request's work on either device, shorter than anybody else on this thread would mind.
   constexpr std::chrono::microseconds kBudget{200};
-  const bool touches_regions = !in_regions_.empty() || result_region();
-  if (context_->small && !touches_regions) context_->lanes[0]->Help(kBudget);
+  if (MayBeHelped()) context_->lanes[0]->Help(kBudget);
+  WithdrawHelp();
+}
+
+void Job::WithdrawHelp() {
+  if (help_announced_.exchange(false)) context_->lanes[0]->WithdrawHelp();
 }
 
 // --- compute --------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ class Job : public std::enable_shared_from_this<Job> {
       const JobContext* context, JobResources resources);
 
   ~Job() {
+    WithdrawHelp();
     if (timer_) timer_->Cancel(deadline_timer_);
   }
   /// A timer to cancel when the job is gone.
@@ -94,7 +95,7 @@ class Job : public std::enable_shared_from_this<Job> {
   /// are missing.
   void InputEnded(int stream = 0);
   /// The caller has nothing better to do than to wait for the result: runs a small job's work on its thread,
-  /// for a moment at most. Without effect on other jobs.
+  /// for a moment at most. Without effect on other jobs. Always to be called after JobOptions::helped.
   void Help();
 
   // --- streams ---------------------------------------------------------------------------------
@@ -243,6 +244,11 @@ class Job : public std::enable_shared_from_this<Job> {
   /// The job has one lane, which runs submissions in order: what depends on a submission is enqueued right
   /// behind it instead of when its completion was noticed. Spares a small request the waits in between.
   const bool ordered_;
+  /// Small, and touching no region: what others can take away is left to lanes and workers.
+  bool MayBeHelped() const { return context_->small && in_regions_.empty() && !result_region(); }
+  /// After an announcement that still stands.
+  void WithdrawHelp();
+  std::atomic<bool> help_announced_{false};
   /// A result in place is read, and one that is stored or in a region of device memory used, without a
   /// submission of this job: it is ready when the last completion came.
   bool ResultWaits() const { return resources_.output_in_place || stores_ || resources_.result_there; }

@@ -182,6 +182,21 @@ Task<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wi
   co_return Status();
 }
 
+/// What was submitted without waking anybody is served at the latest when this goes.
+class Helping {
+ public:
+  explicit Helping(std::shared_ptr<engine::Job> job) : job_(std::move(job)) {}
+  ~Helping() { Now(); }
+  Helping(const Helping&) = delete;
+  Helping& operator=(const Helping&) = delete;
+  void Now() {
+    if (const auto job = std::exchange(job_, nullptr)) job->Help();
+  }
+
+ private:
+  std::shared_ptr<engine::Job> job_;
+};
+
 Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&, Finder*),
                          grpc::ByteBuffer* reply) {
   Received message;
@@ -193,9 +208,11 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
 
   if (Status status = call.holding.Reach(static_cast<int64_t>(message.bytes())); !status.ok())
     co_return status;
+  request->options.helped = true;
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
   if (!opened) co_return opened.error();
   const std::shared_ptr<engine::Job> job = *opened;
+  Helping helping(job);
   if (Status fed = co_await FeedAll(call, job, request->view); !fed.ok()) {
     job->Fail(fed);
     co_return fed;
@@ -211,7 +228,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
     co_return status;
   }
   job->InputEnded();
-  job->Help();
+  helping.Now();
   Message answer;
   if (job->hands_out()) answer.AddCopy(ReplyHeader(job->operation()));
   for (;;) {
