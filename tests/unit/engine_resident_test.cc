@@ -120,6 +120,8 @@ TEST(Resident, WhatIsAllThereIsOneLaunch) {
     ASSERT_TRUE(output);
     EXPECT_EQ(*output, problem.expected);
     EXPECT_EQ(setup.faults->count(Submitted::kLaunch) - before, 1);
+    opened = {};
+    EXPECT_TRUE(testing::BecomesIdle(*engine)) << "the next problem needs the quota";
   }
 }
 
