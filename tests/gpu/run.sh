@@ -19,6 +19,9 @@ gpu_tests() { "$bin/tilewire_gpu_tests" --gtest_brief=1; }
 # be told by initcheck wherever that padding was never written, so it looks at the kernel tests alone.
 kernel_tests='*Sanitized*:RmseCuda.Golden*:GaussianCuda.Golden:GaussianCuda.Correctly*'
 engine_tests='CudaSeam.*:CudaMemory.FreedPieces*:CudaMemory.Pinned*'
+# Copies by a kernel: it shares nothing between threads that racecheck would look at.
+copy_tests='*CopyBytesTest.*'
+region_tests='CudaRegions.Pinned*:CudaRegions.CopiesOf*:CudaRegions.Jobs*:CudaRegions.Shrunk*'
 service_tests='GpuService.*EveryDtype*:GpuService.*Unary*'
 check() {  # TOOL FILTER
   echo "--- $1 $2"
@@ -28,6 +31,8 @@ check() {  # TOOL FILTER
 sanitizer() {
   local failed=0 tool
   for tool in memcheck initcheck racecheck synccheck; do check "$tool" "$kernel_tests" || failed=1; done
+  for tool in memcheck initcheck; do check "$tool" "$copy_tests" || failed=1; done
+  check memcheck "$region_tests" || failed=1
   for tool in memcheck racecheck; do
     check "$tool" "$engine_tests" || failed=1
     check "$tool" "$service_tests" || failed=1
