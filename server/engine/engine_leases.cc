@@ -95,12 +95,6 @@ Status NotWindowed(const std::string& why) {
 
 }  // namespace
 
-int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options) const {
-  if (options.block_bytes > 0) return options.block_bytes;
-  if (!options_.fit_blocks) return options_.block_bytes;
-  return BlockFor(operation.operands()[0].bytes(), options_.block_bytes, copy_rates_);
-}
-
 /// All but streams and ring. A stored result needs a piece of its own and may be needed for long, so that is
 /// no matter of the small jobs' slice.
 JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options) const {

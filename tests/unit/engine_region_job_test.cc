@@ -115,6 +115,30 @@ TEST(RegionJob, MeetsArraysThatStay) {
   }
 }
 
+TEST(RegionJob, BlocksAreLargerWhereNothingIsStaged) {
+  testing::Setup setup;
+  setup.options.regions = testing::RegionsOn();
+  setup.options.block_bytes = 64 << 10;
+  setup.options.fit_blocks = true;
+  setup.options.measure_copies = true;
+  const auto engine = testing::MakeEngine(setup);
+  const auto block_of = [&](const Problem& problem, unsigned mask, bool result_too) {
+    Placed placed(*engine, problem);
+    const auto job = testing::Open(*engine, problem.make(), placed.Options(*engine, mask, result_too));
+    EXPECT_TRUE(job) << job.error().ToString();
+    if (!job) return int64_t{0};
+    const auto output = testing::Finish(*job, problem, Flags(problem, mask));
+    EXPECT_TRUE(output) << output.error().ToString();
+    return (*job)->block_bytes();
+  };
+  const Problem rmse = testing::RmseProblem(DType::kF32, {2'000'000}, {}, 4);
+  EXPECT_EQ(block_of(rmse, 3, false), BlockFor(8'000'000, 16 << 20, engine->copy_rates()));
+  EXPECT_EQ(block_of(rmse, 1, false), 64 << 10) << "an operand is sent";
+  const Problem turned = testing::TransposeProblem(DType::kF32, {1000, 2000}, {1, 0}, 8);
+  EXPECT_EQ(block_of(turned, 1, true), BlockFor(8'000'000, 16 << 20, engine->copy_rates()));
+  EXPECT_EQ(block_of(turned, 1, false), 64 << 10) << "the result is handed out";
+}
+
 TEST(RegionJob, WindowsTakeFromRegionsWhatTheyHaveRoomFor) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE(seed);

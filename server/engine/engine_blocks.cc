@@ -1,0 +1,32 @@
+// How large a job's blocks are.
+#include <algorithm>
+
+#include "server/base/limits.h"
+#include "server/engine/engine.h"
+
+namespace tilewire::engine {
+namespace {
+
+// Of jobs that need no staging memory. Larger ones are copied no faster (README.md has the figures).
+constexpr int64_t kLargestUnstagedBlock = 16 * kMiB;
+
+/// Whether all arrays are where the device reaches them, and the result stays there or is small. `residents`
+/// and `regions` are filled.
+bool NeedsNoStaging(const Operation& operation, const JobOptions& options) {
+  for (size_t i = 0; i < options.regions.size(); ++i)
+    if (!options.residents[i] && !options.regions[i]) return false;
+  return options.store || options.result_region || operation.result().bytes() <= kSmallJobBytes;
+}
+
+}  // namespace
+
+int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options) const {
+  if (options.block_bytes > 0) return options.block_bytes;
+  if (!options_.fit_blocks) return options_.block_bytes;
+  const int64_t most = NeedsNoStaging(operation, options)
+                           ? std::max(options_.block_bytes, kLargestUnstagedBlock)
+                           : options_.block_bytes;
+  return BlockFor(operation.operands()[0].bytes(), most, copy_rates_);
+}
+
+}  // namespace tilewire::engine
