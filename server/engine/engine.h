@@ -38,6 +38,10 @@ struct EngineOptions {
   int queue_length = 256;
   double queue_seconds = 10;
   int max_streams = 16;  ///< of one job
+  /// Staging blocks of one operand or of the result beside the one that each stream fills: one being copied,
+  /// one to spare. Every stream may hold one that is half full, so with fewer they could wait for each other;
+  /// more keep copies going where those who fill and empty blocks are slow to wake.
+  int spare_blocks = 2;
   StoreLimits store;
   RegionLimits regions;
 };
@@ -54,6 +58,7 @@ struct JobLayout {
   bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
   int64_t block_bytes = 0;
   int streams = 1;
+  int spare_blocks = 2;
   Ring ring;  ///< of a windowed job
 
   bool output_staged() const { return !output_in_place && !store && !to_region; }

@@ -11,9 +11,6 @@
 namespace tilewire::engine {
 namespace {
 
-// Staging blocks of one operand or of the result beside the one that each stream fills: one being copied, one
-// to spare. Every stream may hold one that is half full, so with fewer they could wait for each other.
-constexpr int64_t kSpareBlocks = 2;
 constexpr int64_t kAlignment = 256;
 
 int64_t Aligned(int64_t bytes) {
@@ -63,7 +60,7 @@ int64_t StagingBlockBytes(int64_t array_bytes, int64_t block_bytes) {
 }
 
 int64_t StagingBlocks(int64_t array_bytes, const JobLayout& layout) {
-  return std::min(layout.streams + kSpareBlocks, (array_bytes - 1) / layout.block_bytes + 1);
+  return std::min<int64_t>(layout.streams + layout.spare_blocks, (array_bytes - 1) / layout.block_bytes + 1);
 }
 
 int64_t StagingBytes(const Operation& operation, const JobLayout& layout) {
@@ -102,7 +99,8 @@ JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options
                    .store = options.store.has_value(),
                    .to_region = static_cast<bool>(options.result_region),
                    .result_there = options.result_region.on_device() && !operation.result_is_operand(),
-                   .block_bytes = BlockBytes(operation, options)};
+                   .block_bytes = BlockBytes(operation, options),
+                   .spare_blocks = options_.spare_blocks};
   std::set<const ResidentArray*> held;
   bool regions = layout.to_region;
   for (size_t i = 0; i < options.residents.size(); ++i) {

@@ -184,10 +184,24 @@ void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
     for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, later);
 }
 
+/// On a device with memory of its own, copies in have the first lane, copies out the last, kernels those
+/// between: a piece of work that waited on a stream behind another stage's would keep its engine idle, and
+/// copies one way on several streams at once are slower than one after the other. Two lanes are too few for
+/// that. Where lanes copy with the CPU, several copy faster.
+int Job::LaneFor(Stage stage) {
+  uint32_t lane = 0;
+  if (context_->host_memory || lanes_ <= 2) {
+    lane = next_lane_++ % lanes_;
+  } else if (stage != Stage::kH2D) {
+    lane = stage == Stage::kD2H ? lanes_ - 1 : 1 + next_lane_++ % (lanes_ - 2);
+  }
+  lanes_used_ |= uint64_t{1} << lane;
+  return static_cast<int>(lane);
+}
+
 void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
   if (operation_->result_is_operand()) return RangeDoneLocked(range, later);
-  const int lane = NextLane();
-  lanes_used_ |= uint64_t{1} << lane;
+  const int lane = LaneFor(Stage::kKernel);
   launched_ = true;
   const Span span{.stage = Stage::kKernel,
                   .track = static_cast<uint32_t>(lane),
@@ -226,8 +240,7 @@ void Job::RangeDoneLocked(int64_t range, Deferred* later) {
 void Job::FinishLocked(Deferred* later) {
   const auto work = operation_->finish_work(resources_.buffers);
   if (!work) return ResultReadyLocked(operation_->result().bytes(), later);
-  const int lane = NextLane();
-  lanes_used_ |= uint64_t{1} << lane;
+  const int lane = LaneFor(Stage::kKernel);
   const Span span{.stage = Stage::kKernel,
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(operation_->range_count())};

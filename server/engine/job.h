@@ -165,7 +165,8 @@ class Job : public std::enable_shared_from_this<Job> {
   }
   int64_t BlockCount() const { return (operand_bytes() + block_bytes() - 1) / block_bytes(); }
   void CountMissing();
-  int NextLane() { return static_cast<int>(next_lane_++ % lanes_); }
+  /// The lane for a stage's next piece of work, counted as used.
+  int LaneFor(Stage stage);
   /// Where the bytes from `offset` on of an operand at `base` lie: `bytes` of them, or as many as are in one
   /// piece.
   std::span<std::byte> PieceAt(std::byte* base, int64_t offset, int64_t bytes) const;

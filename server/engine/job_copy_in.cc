@@ -9,8 +9,7 @@ namespace tilewire::engine {
 /// A block of a windowed job may lie in several slots, hence in several copies: on one lane, so that the last
 /// one to be done is the last one.
 void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
-  const int lane = NextLane();
-  lanes_used_ |= uint64_t{1} << lane;
+  const int lane = LaneFor(Stage::kH2D);
   launched_ = true;
   Span span{.stage = Stage::kH2D,
             .track = static_cast<uint32_t>(lane),

@@ -42,8 +42,7 @@ void Job::PumpOutputLocked(Deferred* later) {
 }
 
 void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
-  const int lane = NextLane();
-  lanes_used_ |= uint64_t{1} << lane;
+  const int lane = LaneFor(Stage::kD2H);
   const bool shared = static_cast<bool>(result_region());
   std::byte* const to = shared ? result_region().data() + offset : resources_.output_blocks[buffer].data();
   (context_->lanes[lane]->*(shared ? &Lane::CopyOutShared : &Lane::CopyOut))(

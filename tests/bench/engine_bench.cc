@@ -26,7 +26,7 @@ using namespace tilewire::engine;  // NOLINT(google-build-using-namespace)
 struct Flags {
   std::string device = "auto", json;
   int64_t mebibytes = 1024, block_kib = 4096;
-  int lanes = 4, rounds = 7;
+  int lanes = 4, rounds = 7, spare = 4;
 };
 
 template <typename T>
@@ -159,8 +159,10 @@ Run Median(std::vector<Run> runs) {
 }
 
 nlohmann::json Measure(const Flags& flags) {
-  const EngineOptions options{
-      .lanes = flags.lanes, .block_bytes = flags.block_kib << 10, .pinned_bytes = 2 * kGiB};
+  const EngineOptions options{.lanes = flags.lanes,
+                              .block_bytes = flags.block_kib << 10,
+                              .pinned_bytes = 2 * kGiB,
+                              .spare_blocks = flags.spare};
   EngineOptions serial = options;
   serial.overlap = false;
   const auto overlapped = Take(Engine::Make(OpenDevice(flags.device), options));
@@ -199,9 +201,13 @@ nlohmann::json Measure(const Flags& flags) {
                     {"longest_stage", best.longest},
                     {"longest_stage_us", best.longest_us}});
   }
-  return {
-      {"device", device->facts().id}, {"name", device->facts().name}, {"block_bytes", flags.block_kib << 10},
-      {"lanes", flags.lanes},         {"rounds", flags.rounds},       {"rows", rows}};
+  return {{"device", device->facts().id},
+          {"name", device->facts().name},
+          {"block_bytes", flags.block_kib << 10},
+          {"lanes", flags.lanes},
+          {"spare_blocks", flags.spare},
+          {"rounds", flags.rounds},
+          {"rows", rows}};
 }
 
 }  // namespace
@@ -213,6 +219,8 @@ int main(int argc, char** argv) {
   app.add_option("--mib", flags.mebibytes, "operand bytes of a job, MiB")->check(CLI::Range(8, 1 << 20));
   app.add_option("--block-kib", flags.block_kib, "block size, KiB")->check(CLI::Range(4, 262144));
   app.add_option("--lanes", flags.lanes, "lanes")->check(CLI::Range(1, 64));
+  app.add_option("--spare", flags.spare, "staging blocks beside the one being filled; a server has 2")
+      ->check(CLI::Range(2, 16));
   app.add_option("--rounds", flags.rounds, "measured rounds")->check(CLI::Range(1, 1000));
   app.add_option("--json", flags.json, "also write the figures to this file");
   CLI11_PARSE(app, argc, argv);
