@@ -14,13 +14,20 @@ namespace {
 /// Waking a sleeping thread takes some 10 to 50 µs: what ends sooner is waited for without sleeping, what
 /// takes longer must not burn a core.
 constexpr auto kSpin = std::chrono::microseconds(50);
+/// For work on operands that were all there: a caller waits for this and nothing else, and sleeping costs up
+/// to a third of what 2 GiB take.
+constexpr auto kLongSpin = std::chrono::milliseconds(1);
 
-cudaError_t Wait(cudaEvent_t event) {
-  const TimePoint until = Clock::now() + kSpin;
-  do {
+cudaError_t Wait(cudaEvent_t event, std::chrono::microseconds spin) {
+  const TimePoint begin = Clock::now(), until = begin + spin;
+  for (TimePoint now = begin; now < until; now = Clock::now()) {
     const cudaError_t error = cudaEventQuery(event);
     if (error != cudaErrorNotReady) return error;
-  } while (Clock::now() < until);
+    // Each query takes a lock of the driver's that others need to submit.
+    if (now - begin > kSpin)
+      while (Clock::now() - now < std::chrono::microseconds(2)) {
+      }
+  }
   return cudaEventSynchronize(event);
 }
 
@@ -57,12 +64,12 @@ CudaLane::~CudaLane() {
 
 void CudaLane::CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) {
   Submit([=](cudaStream_t s) { return cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, s); },
-         std::move(done));
+         std::move(done), kSpin);
 }
 
 void CudaLane::CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) {
   Submit([=](cudaStream_t s) { return cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s); },
-         std::move(done));
+         std::move(done), kSpin);
 }
 
 void CudaLane::CopyShared(std::byte* to, const std::byte* from, size_t bytes, OnComplete done) {
@@ -70,16 +77,18 @@ void CudaLane::CopyShared(std::byte* to, const std::byte* from, size_t bytes, On
     return bytes <= kMostByKernel ? gpu::CopyBytes(to, from, bytes, s)
                                   : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
   };
-  Submit(copy, std::move(done));
+  Submit(copy, std::move(done), kSpin);
 }
 
 void CudaLane::Launch(const Work& work, OnComplete done) {
-  Submit([&](cudaStream_t s) { return Enqueue(work, s); }, std::move(done));
+  const bool awaited = std::holds_alternative<RmseWhole>(work);
+  Submit([&](cudaStream_t s) { return Enqueue(work, s); }, std::move(done), awaited ? kLongSpin : kSpin);
 }
 
 template <typename EnqueueOn>
-void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done) {
+void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done, std::chrono::microseconds spin) {
   Submission submission;
+  submission.spin = spin;
   submission.done = std::move(done);
   submission.submitted = Clock::now();
   turns_.Push([&] {
@@ -135,7 +144,7 @@ Status CudaLane::StartClock() {
   for (int i = 0; i < 2; ++i) {
     const TimePoint earliest = Clock::now();
     TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventRecord(anchor_, stream_)));
-    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(Wait(anchor_)));
+    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(Wait(anchor_, kSpin)));
     clock_.emplace(earliest, Clock::now());
   }
   return {};
@@ -169,7 +178,8 @@ Completion CudaLane::Finish(Submission& submission) {
   Completion completion;
   completion.status = submission.status;
   if (submission.stop || submission.enqueued) {
-    const cudaError_t error = submission.stop ? Wait(submission.stop) : cudaStreamSynchronize(stream_);
+    const cudaError_t error =
+        submission.stop ? Wait(submission.stop, submission.spin) : cudaStreamSynchronize(stream_);
     const Status waited = health_->Note(ToStatus(error, "execution on a stream", __FILE__, __LINE__));
     if (completion.status.ok()) completion.status = waited;
   }

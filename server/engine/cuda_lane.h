@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,7 @@ class CudaLane final : public Lane {
     cudaEvent_t start = nullptr, stop = nullptr;
     bool enqueued = false;
     TimePoint submitted;
+    std::chrono::microseconds spin{0};  ///< how long to wait for it awake
     OnComplete done;
   };
 
@@ -62,7 +64,7 @@ class CudaLane final : public Lane {
   void CopyShared(std::byte* to, const std::byte* from, size_t bytes, OnComplete done);
   /// Puts `enqueue(stream)` between two events. Never calls back itself.
   template <typename Enqueue>
-  void Submit(const Enqueue& enqueue, OnComplete done);
+  void Submit(const Enqueue& enqueue, OnComplete done, std::chrono::microseconds spin);
   /// The CUDA part of Submit, in the order of the queue.
   template <typename Enqueue>
   Status EnqueueInOrder(const Enqueue& enqueue, Submission& submission);
