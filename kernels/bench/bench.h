@@ -110,6 +110,7 @@ void AddHostCases(const CaseOptions& options,
 void AddCopyCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddRmseCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddBatchedCases(const CaseOptions& options, std::vector<Case>* cases);
+void AddLayoutCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddTransposeCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddPermuteCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddGaussianCases(const CaseOptions& options, std::vector<Case>* cases);

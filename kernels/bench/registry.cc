@@ -9,6 +9,7 @@ std::vector<Case> AllCases(const CaseOptions& options) {
   AddCopyCases(options, &cases);
   AddRmseCases(options, &cases);
   AddBatchedCases(options, &cases);
+  AddLayoutCases(options, &cases);
   AddTransposeCases(options, &cases);
   AddPermuteCases(options, &cases);
   AddGaussianCases(options, &cases);

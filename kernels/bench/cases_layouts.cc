@@ -1,0 +1,107 @@
+// RMSE over every kind of layout, whether its kernel is fast or not: the rows of kernels/rmse/README.md.
+#include "kernels/bench/format.h"
+#include "kernels/bench/rmse_data.h"
+
+namespace tilewire::bench {
+namespace {
+
+constexpr int64_t kBytes = int64_t{1} << 29;  ///< of an operand, about
+
+/// 0 in `dims` stands for the extent that makes the operand about kBytes, a multiple of `multiple` plus
+/// `more`.
+struct Layout {
+  const char* kind;
+  DType dtype;
+  std::vector<int64_t> dims;
+  std::vector<int32_t> axes;
+  int64_t multiple = 1, more = 0;
+};
+
+void Add(const Layout& layout, std::vector<Case>* cases) {
+  std::vector<int64_t> shape = layout.dims;
+  int64_t known = SizeOf(layout.dtype);
+  for (const int64_t dim : shape) known *= dim > 0 ? dim : 1;
+  for (int64_t& dim : shape)
+    if (dim == 0) dim = kBytes / known / layout.multiple * layout.multiple + layout.more;
+  const RmseProblem problem = MakeRmseProblem(layout.dtype, shape, layout.axes);
+  std::string name =
+      std::string(layout.kind) + '/' + std::string(Name(layout.dtype)) + ' ' + FormatShape(shape);
+  for (size_t i = 0; i < layout.axes.size(); ++i)
+    name += (i == 0 ? " over " : " ") + std::to_string(layout.axes[i]);
+  cases->push_back(RmseCase("layouts", name, problem, OurRmseWhole(problem.plan)));
+}
+
+void AddOneSegment(std::vector<Case>* cases) {
+  for (const DTypeInfo& info : AllDTypes())
+    if (IsReal(info.dtype)) Add({"one", info.dtype, {(int64_t{1} << 30) / info.size}, {}}, cases);
+}
+
+void AddSegments(std::vector<Case>* cases) {
+  for (const int64_t n : {1, 2, 3, 4, 7, 15, 16, 17, 31, 33, 50, 64, 100, 200, 257, 300, 1000, 4097, 65536})
+    Add({"segments", DType::kF32, {0, n}, {1}}, cases);
+  for (const int64_t n : {3, 8, 15, 16, 31, 50, 100, 500, 1001, 4097})
+    Add({"segments", DType::kU8, {0, n}, {1}}, cases);
+  for (const int64_t n : {3, 15, 16, 31, 50, 100, 300, 1000})
+    Add({"segments", DType::kF16, {0, n}, {1}}, cases);
+  for (const int64_t n : {3, 17, 100, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
+}
+
+void AddColumns(std::vector<Case>* cases) {
+  for (const int64_t width : {3, 16, 33, 50, 64, 100, 250, 1000, 1001, 4096})
+    Add({"columns", DType::kF32, {0, width}, {0}}, cases);
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
+    for (const int64_t width : {16, 50, 1000, 1001}) Add({"columns", dtype, {0, width}, {0}}, cases);
+}
+
+/// Rows whose columns start at multiples of 16 elements, and rows that start anywhere.
+void AddFewRows(std::vector<Case>* cases) {
+  for (const int64_t rows : {2, 3, 4, 5, 17, 64, 128, 300, 1000})
+    Add({"rows", DType::kF32, {rows, 0}, {0}, 16}, cases);
+  Add({"rows", DType::kF32, {64, 2000001}, {0}}, cases);
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
+    for (const int64_t rows : {4, 64, 300})
+      for (const int64_t more : {0, 1}) Add({"rows", dtype, {rows, 0}, {0}, 16, more}, cases);
+}
+
+void AddMiddle(std::vector<Case>* cases) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kU8}) {
+    for (const auto& [rows, width] :
+         {std::pair<int64_t, int64_t>{10, 100}, {16, 64}, {100, 100}, {1000, 1000}})
+      Add({"middle", dtype, {0, rows, width}, {1}}, cases);
+    Add({"middle", dtype, {16, 4096, 1024}, {1}}, cases);
+  }
+}
+
+void AddRuns(std::vector<Case>* cases) {
+  const std::vector<std::vector<int64_t>> shapes = {
+      {512, 512, 512}, {64, 40000, 32}, {1000, 10000, 8}, {1000, 10000, 3}};
+  for (const auto& shape : shapes) Add({"runs", DType::kF32, shape, {0, 2}}, cases);
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    Add({"runs", dtype, {64, 64, 64, 64}, {1, 3}}, cases);
+    Add({"runs", dtype, {64, 64, 64, 64}, {0, 2}}, cases);
+    Add({"runs", dtype, {50, 60, 70, 80}, {0, 2}}, cases);
+  }
+}
+
+void AddSmall(std::vector<Case>* cases) {
+  for (const int64_t n : {1 << 10, 1 << 16, 1 << 20, 1 << 24}) Add({"small", DType::kF32, {n}, {}}, cases);
+  Add({"small", DType::kF32, {2048, 2048}, {}}, cases);
+  for (const int32_t axis : {0, 1}) Add({"small", DType::kF32, {2048, 2048}, {axis}}, cases);
+  Add({"small", DType::kF32, {1000, 1000}, {0}}, cases);
+  Add({"small", DType::kF32, {1000000, 16}, {1}}, cases);
+  Add({"small", DType::kF32, {1024, 1024, 16}, {0, 1}}, cases);
+}
+
+}  // namespace
+
+void AddLayoutCases(const CaseOptions& /*options*/, std::vector<Case>* cases) {
+  AddOneSegment(cases);
+  AddSegments(cases);
+  AddColumns(cases);
+  AddFewRows(cases);
+  AddMiddle(cases);
+  AddRuns(cases);
+  AddSmall(cases);
+}
+
+}  // namespace tilewire::bench
