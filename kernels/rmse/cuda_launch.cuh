@@ -7,6 +7,7 @@
 
 #include "kernels/rmse/cuda_gather.cuh"
 #include "kernels/rmse/cuda_group.cuh"
+#include "kernels/rmse/cuda_staged_launch.cuh"
 #include "kernels/rmse/cuda_stream_launch.cuh"
 #include "kernels/rmse/cuda_tiles.cuh"
 #include "kernels/rmse/rmse_cuda.h"
@@ -71,6 +72,10 @@ cudaError_t LaunchContiguous(Work work, bool whole, int64_t* sums, const gpu::La
   const int64_t tiles = work.range.tile_end - work.range.tile_begin;
   const bool aligned = reinterpret_cast<uintptr_t>(work.a) % 16 == 0 && work.layout.elements % kN == 0;
   const int64_t words = CeilDiv(work.layout.elements + (aligned ? 0 : kN - 1), kN);
+  if (words <= 64 && SuitsStaged<E>(work, words)) {
+    const cudaError_t error = LaunchStaged<E>(work, work.layout.elements, 1, launcher);
+    if (error != cudaErrorNotSupported) return error;
+  }
   if (words <= 64) return LaunchGroups<E>(work, words, launcher);
   const int64_t items = work.range.items(), processors = Multiprocessors();
   if (items <= processors * 16) {
@@ -186,6 +191,10 @@ cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher
   *sums = work.sums_per_segment = layout.tiles;
   if (contiguous && a % 16 == b % 16) return LaunchContiguous<E>(work, whole, sums, launcher);
   if (layout.tiles > 1) work.result = nullptr;
+  if (layout.rank == 3 && layout.reduced[1] && !layout.reduced[0]) {  // one middle axis
+    const cudaError_t error = LaunchStaged<E>(work, layout.dims[1], layout.dims[2], launcher);
+    if (error != cudaErrorNotSupported) return error;
+  }
   Columns columns{};
   if (!contiguous && ColumnsOf(work, sizeof(typename E::Type), &columns)) {
     const cudaError_t error = LaunchStream<E>(work, columns, launcher);
