@@ -37,29 +37,28 @@ void AddOneSegment(std::vector<Case>* cases) {
 }
 
 void AddSegments(std::vector<Case>* cases) {
-  for (const int64_t n : {1, 2, 3, 4, 7, 15, 16, 17, 31, 33, 50, 64, 100, 200, 257, 300, 1000, 4097, 65536})
+  for (const int64_t n : {2, 3, 7, 15, 16, 31, 33, 50, 100, 257, 300, 1000, 4097, 65536})
     Add({"segments", DType::kF32, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 8, 15, 16, 31, 50, 100, 500, 1001, 4097})
-    Add({"segments", DType::kU8, {0, n}, {1}}, cases);
+  for (const int64_t n : {3, 15, 16, 50, 100, 500, 1001}) Add({"segments", DType::kU8, {0, n}, {1}}, cases);
   for (const int64_t n : {3, 15, 16, 31, 50, 100, 300, 1000})
     Add({"segments", DType::kF16, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 17, 100, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
+  for (const int64_t n : {3, 17, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
 }
 
 void AddColumns(std::vector<Case>* cases) {
-  for (const int64_t width : {3, 16, 33, 50, 64, 100, 250, 1000, 1001, 4096})
+  for (const int64_t width : {3, 16, 33, 64, 250, 1000, 1001, 4096})
     Add({"columns", DType::kF32, {0, width}, {0}}, cases);
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
-    for (const int64_t width : {16, 50, 1000, 1001}) Add({"columns", dtype, {0, width}, {0}}, cases);
+    for (const int64_t width : {16, 1000, 1001}) Add({"columns", dtype, {0, width}, {0}}, cases);
 }
 
 /// Rows whose columns start at multiples of 16 elements, and rows that start anywhere.
 void AddFewRows(std::vector<Case>* cases) {
-  for (const int64_t rows : {2, 3, 4, 5, 17, 64, 128, 300, 1000})
+  for (const int64_t rows : {2, 4, 5, 17, 64, 128, 300})
     Add({"rows", DType::kF32, {rows, 0}, {0}, 16}, cases);
   Add({"rows", DType::kF32, {64, 2000001}, {0}}, cases);
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
-    for (const int64_t rows : {4, 64, 300})
+    for (const int64_t rows : {4, 64})
       for (const int64_t more : {0, 1}) Add({"rows", dtype, {rows, 0}, {0}, 16, more}, cases);
 }
 
