@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures everything that the READMEs' tables hold, from a bundle, and keeps what was printed in a folder.
 #
-#   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: windows engine small access overload timelines windowed study
-#                                                     sweep agree peers
+#   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: wire windows engine small idle access overload timelines
+#                                                     windowed study sweep agree peers
 #
 # DEVICE (cuda) is the server's; SCALE (1) divides every size, for a rehearsal: DEVICE=cpu SCALE=64. Needs python3 with numpy for
 # `timelines` and `windowed`, and room for 2 x 8 GiB / SCALE in SCRATCH (a folder in memory; /dev/shm). PEERS is the script that `peers` runs
@@ -66,14 +66,17 @@ windows() {
   done
 }
 
+wire() { bench wire --mib "$(mib 2048)" --rounds 7 && bench wire --mib "$(mib 8192)" --rounds 5 --connections 8; }
+
 engine() {
   "$bin/tilewire_engine_bench" --device "$device" --mib "$(mib 4096)" --json "$results/engine.json"
 }
 
 small() {
-  bench small --calls 5000 && bench callers && bench callers --shared && bench mixed --mib "$(mib 4096)" &&
-    bench idle --pauses $((40 / scale > 4 ? 40 / scale : 4))
+  bench small --calls 5000 && bench callers && bench callers --shared && bench mixed --mib "$(mib 4096)"
 }
+
+idle() { bench idle --pauses $((40 / scale > 4 ? 40 / scale : 4)); }
 
 access() { bench access --mib "$(mib 1024)" --connections 8; }
 
@@ -131,11 +134,11 @@ study() {
   local operation size=$((128 / scale > 4 ? 128 / scale : 4)) result=0
   "$bin/tilewire-load" ceilings --json "$results/ceilings.json" || result=1
   for operation in rmse transpose gaussian-pdf; do
-    "$bin/tilewire-load" study "$operation" --sizes "4MiB,$((size / 2))MiB,$((size * 4))MiB" --connections 1,4,8 --blocks 0,1MiB,4MiB \
-      --lanes 0,1,2,4 --seconds 0.4 --json "$results/study-$operation.json" --html "$results/study-$operation.html" || result=1
+    "$bin/tilewire-load" study "$operation" --sizes "$((size / 8 > 0 ? size / 8 : 1))MiB,$((size * 2))MiB" --connections 1,8 \
+      --blocks 0,1MiB,4MiB --lanes 1,2,4 --seconds 0.4 --json "$results/study-$operation.json" --html "$results/study-$operation.html" || result=1
   done
   for scenario in small mixed bulk resident region; do
-    "$bin/tilewire-load" run "$here/../../deploy/load/$scenario.json" --ceilings --json "$results/$scenario.json" \
+    "$bin/tilewire-load" run "$here/../../deploy/load/$scenario.json" --seconds 5 --ceilings --json "$results/$scenario.json" \
       --html "$results/$scenario.html" || result=1
   done
   stop_server
@@ -148,7 +151,7 @@ sweep() {
 
 # Whether the load test, an independent client and the server's metrics agree.
 agree() {
-  local length=(--seconds 5 --rounds 5)
+  local length=(--seconds 3 --rounds 5)
   [[ $scale == 1 ]] || length=(--seconds 1 --rounds 2)
   python3 "$here/../bench/agree.py" "$bundle" --device "$device" --callers 1,8 --rate 1000 "${length[@]}" --json "$results/agree.json" \
     --markdown "$results/agree.md"
@@ -163,7 +166,7 @@ peers() {
 failed=()
 for stage in "$@"; do
   case $stage in
-    windows | engine | small | access | overload | timelines | windowed | study | sweep | agree | peers) ;;
+    wire | windows | engine | small | idle | access | overload | timelines | windowed | study | sweep | agree | peers) ;;
     *) echo "measure.sh: error: unknown stage $stage" >&2; exit 2 ;;
   esac
   echo "=== $stage"
