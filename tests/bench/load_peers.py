@@ -5,12 +5,13 @@
 
 FOLDER is a bundle or a build. Every round runs, against one server: an overlap study of each operation, closed loops of
 it by several callers, the smallest call, and the peers; so all sides meet the same machine. Figures are medians. With
---keep the results and pages of the last round are kept. README.md says what the rows and columns mean.
+--keep the results and pages of the last round are kept. Ctrl-C or SIGTERM ends it with what was measured so far. README.md says what the rows and columns mean.
 """
 import argparse
 import json
 import os
 import re
+import signal
 import sys
 
 from beside import Peers
@@ -167,16 +168,21 @@ def keep(folder, kept):
 def measure(options):
     """The report of all rounds as one object, ready for JSON."""
     peers = Peers(options.peers, options.timeout) if options.peers else None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with scratch_folder() as folder:
-        loads = Loads(options, folder)
-        for number in range(options.rounds):
-            for side in (loads, peers):
-                if side:
-                    print(f"round {number + 1} of {options.rounds}: {type(side).__name__.lower()}", file=sys.stderr, flush=True)
-                    side.round()
+        loads, rounds = Loads(options, folder), 0
+        try:
+            for number in range(options.rounds):
+                for side in (loads, peers):
+                    if side:
+                        print(f"round {number + 1} of {options.rounds}: {type(side).__name__.lower()}", file=sys.stderr, flush=True)
+                        side.round()
+                rounds += 1
+        except KeyboardInterrupt:  # machines are lent for a while, and what was measured is worth having
+            print(f"stopped after {rounds} rounds; what the one begun has measured counts", file=sys.stderr)
         if options.keep:
             keep(folder, options.keep)
-    return {"version": 1, "device": loads.device, "rounds": options.rounds, "size": options.size,
+    return {"version": 1, "device": loads.device, "rounds": rounds, "size": options.size,
             "rows": [make_row(name, loads, peers) for name in loads.rows()]}
 
 

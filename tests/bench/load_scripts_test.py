@@ -2,9 +2,11 @@
 is said when a side is missing or differs. Usage: load_scripts_test.py FOLDER"""
 import json
 import os
+import subprocess
+import sys
 import unittest
 
-from scripts_test import FOLDER, PEERS, Scripts, run
+from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
 
 class LoadPeers(Scripts):
@@ -38,6 +40,21 @@ class LoadPeers(Scripts):
         for name in ("study-rmse", "study-transpose", "study-gaussian-pdf", "run-rmse", "run-small"):
             self.assertIn(name + ".html", kept)
             self.assertEqual(json.loads(self.read(f"kept/{name}.json"))["schema"], "tilewire-load/1")
+
+    def test_stopped_it_tells_what_it_has(self):
+        words = [sys.executable, "-B", os.path.join(HERE, "load_peers.py"), FOLDER, *map(str, self.SMALL[:-1]), "1000", "--json",
+                 self.file("report.json")]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            while not process.stderr.readline().startswith("round 2 of 1000"):
+                self.assertIsNone(process.poll())
+            process.terminate()
+            said = process.communicate(timeout=250)[1]
+        self.assertEqual(process.returncode, 0, said)
+        self.assertIn("stopped after 1 rounds", said)
+        report = json.loads(self.read("report.json"))
+        self.assertEqual(report["rounds"], 1)
+        for row in report["rows"]:
+            self.assertGreaterEqual(len(row["tilewire"]["rounds"]), 1, row["name"])
 
     def test_what_is_missing_is_named(self):
         done = run("load_peers.py", FOLDER, *self.SMALL[2:], "--device", "cuda:63", "--peers",
