@@ -56,9 +56,11 @@ cudaError_t LaunchStaged(const Work& work, int64_t rows, int64_t width, const gp
   const auto shared = 2 * c.words * 16 + (c.phases > 1 ? threads * 8 : 0);
   if (shared > kColumnShared && shared > MostShared()) return cudaErrorNotSupported;
   const auto launch = [&](auto kernel) {
-    if (shared > kColumnShared && !launcher.lists()) {
-      const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    // Always the same value: another thread may be about to launch this kernel with more than this launch
+    // needs. When only listing, too, because what fits a multiprocessor depends on it.
+    if (shared > kColumnShared) {
+      const cudaError_t error = cudaFuncSetAttribute(
+          reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, MostShared());
       if (error != cudaSuccess) return error;
     }
     return LaunchBlocks(launcher, kernel, CeilDiv(c.item_end - c.item_begin, c.items), threads, shared, work,

@@ -166,7 +166,8 @@ void CudaLane::ServeOne(Submission& submission) {
 void CudaLane::Help(std::chrono::microseconds budget) {
   // Without a sleep or a yield: what a helper waits for is about to come, or left to the lane's thread.
   const auto ready = [](const Submission& submission, TimePoint until) {
-    if (!submission.stop) return false;
+    // Also where the work is done already: others' may be without end.
+    if (!submission.stop || Clock::now() >= until) return false;
     while (cudaEventQuery(submission.stop) == cudaErrorNotReady)
       if (Clock::now() >= until) return false;
     return true;

@@ -125,12 +125,14 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   // std::function wants copyable state.
   auto owned = std::make_shared<std::pair<std::unique_ptr<Operation>, JobResources>>(std::move(operation),
                                                                                      std::move(resources));
-  return admission_.Request(
+  // True for as long as this call lasts; looked at by its thread alone.
+  const auto asking_now = std::make_shared<bool>(true);
+  const auto id = admission_.Request(
       demand, options.deadline,
-      [this, owned, options, layout, why = std::move(why), asked = Clock::now(),
+      [this, owned, options, layout, why = std::move(why), asked = Clock::now(), asking_now,
        asking = std::this_thread::get_id(), on_opened = std::move(on_opened)](Result<Ticket> ticket) mutable {
-        // After a wait the caller comes back to it later, on another thread.
-        options.helped = options.helped && asking == std::this_thread::get_id();
+        // After a wait the caller comes back to it later, if it was this thread that decided too.
+        options.helped = options.helped && asking == std::this_thread::get_id() && *asking_now;
         if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
         const TimePoint granted = Clock::now();
         owned->second.ticket = *std::move(ticket);
@@ -138,6 +140,8 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
         if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
         on_opened(std::move(job));
       });
+  *asking_now = false;
+  return id;
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,

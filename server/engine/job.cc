@@ -42,7 +42,8 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
   blocks_left_ = blocks * static_cast<int64_t>(arriving_);
   ranges_left_ = operation_->range_count();
   for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
-  const size_t outputs = result_region() ? kCopiesPerLane * lanes_ : resources_.output_blocks.size();
+  const size_t outputs =
+      result_region() ? static_cast<size_t>(MostCopies()) : resources_.output_blocks.size();
   for (size_t i = 0; i < outputs; ++i) free_outputs_.push_back(static_cast<int>(i));
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
   if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), arriving_);
@@ -190,7 +191,7 @@ void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
 /// that. Where lanes copy with the CPU, several copy faster.
 int Job::LaneFor(Stage stage) {
   uint32_t lane = 0;
-  if (context_->host_memory || lanes_ <= 2) {
+  if (!HasStageLanes()) {
     lane = next_lane_++ % lanes_;
   } else if (stage != Stage::kH2D) {
     lane = stage == Stage::kD2H ? lanes_ - 1 : 1 + next_lane_++ % (lanes_ - 2);

@@ -167,6 +167,10 @@ class Job : public std::enable_shared_from_this<Job> {
   void CountMissing();
   /// The lane for a stage's next piece of work, counted as used.
   int LaneFor(Stage stage);
+  /// Whether copies in, copies out and kernels keep to lanes of their own.
+  bool HasStageLanes() const { return !context_->host_memory && lanes_ > 2; }
+  /// Copies from regions, and copies to one, that may be under way.
+  int64_t MostCopies() const { return HasStageLanes() ? kCopiesPerLane : kCopiesPerLane * lanes_; }
   /// Where the bytes from `offset` on of an operand at `base` lie: `bytes` of them, or as many as are in one
   /// piece.
   std::span<std::byte> PieceAt(std::byte* base, int64_t offset, int64_t bytes) const;

@@ -57,7 +57,7 @@ void Job::BlockCopiedLocked(int64_t index, Block block, Deferred* later) {
 
 void Job::PumpRegionsLocked(Deferred* later) {
   const auto operands = static_cast<int64_t>(in_regions_.size());
-  const int64_t copies = kCopiesPerLane * lanes_;
+  const int64_t copies = MostCopies();
   while (status_.ok() && region_begun_ < operands * BlockCount() && region_begun_ - region_done_ < copies) {
     const int64_t index = region_begun_ / operands;
     if (window_ && !window_->Admits(index)) break;

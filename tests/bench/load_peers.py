@@ -5,7 +5,8 @@
 
 FOLDER is a bundle or a build. Every round runs, against one server: an overlap study of each operation, closed loops of
 it by several callers, the smallest call, and the peers; so all sides meet the same machine. Figures are medians. With
---keep the results and pages of the last round are kept. Ctrl-C or SIGTERM ends it with what was measured so far. README.md says what the rows and columns mean.
+--keep the results and pages of the last round are kept. Ctrl-C or SIGTERM ends it, once the program that runs
+has ended, with what was measured so far. README.md says what the rows and columns mean.
 """
 import argparse
 import json
@@ -37,11 +38,31 @@ def size_text(size):
     return f"{size // UNITS[unit]}{unit or 'B'}"
 
 
+class Stopped(Exception):
+    """Somebody asked for the end."""
+
+
+class Stopper:
+    """Ctrl-C and SIGTERM from now on: told between two programs, so that none is left behind."""
+
+    def __init__(self):
+        self.asked = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.ask)
+
+    def ask(self, *_):
+        self.asked = True
+
+    def check(self):
+        if self.asked:
+            raise Stopped
+
+
 class Loads:
     """Our side: every round adds a value to each row, and to what is held against it."""
 
-    def __init__(self, options, folder):
-        self.options, self.folder = options, folder
+    def __init__(self, options, folder, stopper):
+        self.options, self.folder, self.stopper = options, folder, stopper
         self.program, self.server_program = (find_program(options.folder, name) for name in ("tilewire-load", "tilewired"))
         self.device, self.failures, self.found, self.beside = None, {}, {}, {}
 
@@ -98,9 +119,11 @@ class Loads:
 
     def measure(self, rows, how, *words):
         """A failure is the rows' in this round, not the run's."""
+        self.stopper.check()
         try:
             how(*words)
         except Failure as failure:
+            self.stopper.check()  # Ctrl-C ends the programs too, which is no failure of theirs
             for row in rows:
                 self.failures.setdefault(row, []).append(str(failure))
 
@@ -168,17 +191,18 @@ def keep(folder, kept):
 def measure(options):
     """The report of all rounds as one object, ready for JSON."""
     peers = Peers(options.peers, options.timeout) if options.peers else None
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stopper = Stopper()
     with scratch_folder() as folder:
-        loads, rounds = Loads(options, folder), 0
+        loads, rounds = Loads(options, folder, stopper), 0
         try:
             for number in range(options.rounds):
                 for side in (loads, peers):
                     if side:
                         print(f"round {number + 1} of {options.rounds}: {type(side).__name__.lower()}", file=sys.stderr, flush=True)
                         side.round()
+                        stopper.check()
                 rounds += 1
-        except KeyboardInterrupt:  # machines are lent for a while, and what was measured is worth having
+        except Stopped:  # machines are lent for a while, and what was measured is worth having
             print(f"stopped after {rounds} rounds; what the one begun has measured counts", file=sys.stderr)
         if options.keep:
             keep(folder, options.keep)

@@ -63,7 +63,11 @@ class Server:
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen([program, "--listen", "localhost:0", "--log-level", "error", *flags],
                                         stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, text=True)
-        self.ready = self.process.stdout.readline().strip()
+        try:
+            self.ready = self.process.stdout.readline().strip()
+        except BaseException:  # Ctrl-C: nobody else knows of it yet
+            self.close()
+            raise
         found = re.match(r"tilewired ready (\S+) device=(.*)$", self.ready)
         if not found:
             code = self.process.wait(60)
