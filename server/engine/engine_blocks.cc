@@ -7,7 +7,8 @@
 namespace tilewire::engine {
 namespace {
 
-// Of jobs that need no staging memory. Larger ones are copied no faster (README.md has the figures).
+// Of jobs that need no staging memory. Larger ones gain a few percent at most (tests/bench/README.md
+// has figures) and keep others from the lanes for longer.
 constexpr int64_t kLargestUnstagedBlock = 16 * kMiB;
 
 /// Whether all arrays are where the device reaches them, and the result stays there or is small. `residents`

@@ -244,6 +244,19 @@ TEST(JobFlow, TimingTellsWhatHappened) {
     EXPECT_LT(timing.of(Stage::kSend), 0);
     EXPECT_GE(timing.wall_us, timing.of(Stage::kQueue) + timing.of(Stage::kKernel));
     EXPECT_EQ(timing.spans.size(), staged ? 1U + 72 + 24 + 72 : 1U + 24);
+    // No copy waits on a stream behind a kernel, or behind a copy the other way.
+    if (!staged) continue;
+    for (const Span& span : timing.spans) {
+      if (span.stage == Stage::kH2D) {
+        EXPECT_EQ(span.track, 0U);
+      }
+      if (span.stage == Stage::kKernel) {
+        EXPECT_EQ(span.track, 1U);
+      }
+      if (span.stage == Stage::kD2H) {
+        EXPECT_EQ(span.track, 2U);
+      }
+    }
   }
 }
 
