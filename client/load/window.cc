@@ -44,6 +44,14 @@ Window::Window(const LoadOptions& options)
   if (options.rate) next_due_ = schedule_.Next();
 }
 
+Window::Lock Window::Acquire() const {
+  constexpr int kTries = 200;
+  Lock lock(mutex_, std::try_to_lock);
+  for (int i = 0; i < kTries && !lock.owns_lock(); ++i) (void)lock.try_lock();
+  if (!lock.owns_lock()) lock.lock();
+  return lock;
+}
+
 LoadClock::time_point Window::At(double seconds) const {
   return origin_ + std::chrono::duration_cast<LoadClock::duration>(std::chrono::duration<double>(seconds));
 }
@@ -73,7 +81,7 @@ std::optional<Start> Window::Next(uint32_t caller, Random* random) {
 }
 
 std::optional<Start> Window::NextClosed(uint32_t caller, Random* random) {
-  const Lock lock(mutex_);
+  const Lock lock = Acquire();
   const double now = Now();
   if (stopped_ || (end_ && now >= *end_)) return std::nullopt;
   Start start;
@@ -88,7 +96,7 @@ std::optional<Start> Window::NextClosed(uint32_t caller, Random* random) {
 }
 
 std::optional<Start> Window::NextOpen(uint32_t caller) {
-  Lock lock(mutex_);
+  Lock lock = Acquire();
   if (stopped_ || (end_ && next_due_ >= *end_)) return std::nullopt;
   if (options_.requests && counted_starts_ >= *options_.requests) return std::nullopt;
   Start start;
@@ -137,7 +145,7 @@ void Window::Ended(const Start& start, const Answer& answer) {
     return std::chrono::duration<double, std::micro>(now - from).count();
   };
   const double end = Seconds(now);
-  const Lock lock(mutex_);
+  const Lock lock = Acquire();
   if (stopped_ && answer.status.code() == Code::kCancelled) return;  // by us
   lost_ = lost_ || answer.lost;
   if (answer.status.code() != Code::kUnavailable) {

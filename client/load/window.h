@@ -57,6 +57,10 @@ class Window {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  /// Every caller takes the lock twice a call, for less than a microsecond. Who meets another one there tries
+  /// again for a while: to sleep and be woken takes tens of microseconds, which would be told as the
+  /// server's.
+  Lock Acquire() const;
   LoadClock::time_point At(double seconds) const;
   double Seconds(LoadClock::time_point at) const;
   std::optional<Start> NextClosed(uint32_t caller, Random* random);

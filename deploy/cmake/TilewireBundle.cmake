@@ -12,7 +12,7 @@ if(NOT _glibc VERSION_GREATER 2.36)
   set(_glibc 2.36)
 endif()
 set(TILEWIRE_BUNDLE_GLIBC ${_glibc} CACHE STRING "Newest glibc version that a bundled program may ask for")
-set(TILEWIRE_BUNDLE_MAX_MIB 64 CACHE STRING "Largest size of the bundle in MiB")
+set(TILEWIRE_BUNDLE_MAX_MIB 72 CACHE STRING "Largest size of the bundle in MiB")
 
 # Puts all targets of a directory and of those below it into the variable `result`.
 function(_tilewire_all_targets directory result)

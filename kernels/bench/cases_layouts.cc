@@ -40,9 +40,10 @@ void AddSegments(std::vector<Case>* cases) {
   for (const int64_t n : {2, 3, 7, 15, 16, 31, 33, 50, 100, 257, 300, 1000, 4097, 65536})
     Add({"segments", DType::kF32, {0, n}, {1}}, cases);
   for (const int64_t n : {3, 15, 16, 50, 100, 500, 1001}) Add({"segments", DType::kU8, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 15, 16, 31, 50, 100, 300, 1000})
+  for (const int64_t n : {3, 15, 16, 31, 50, 100, 257, 300, 500, 1000})
     Add({"segments", DType::kF16, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 17, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
+  for (const int64_t n : {257, 500}) Add({"segments", DType::kU16, {0, n}, {1}}, cases);
+  for (const int64_t n : {3, 17, 129, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
 }
 
 void AddColumns(std::vector<Case>* cases) {

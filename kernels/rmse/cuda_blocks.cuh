@@ -38,4 +38,27 @@ cudaError_t LaunchBlocks(const gpu::Launcher& launcher, Kernel kernel, int64_t b
   return cudaSuccess;
 }
 
+/// Bytes of shared memory that a block of the current device may ask for.
+inline int MostShared() {
+  int device = 0, bytes = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+    return 0;
+  return bytes;
+}
+
+/// As LaunchBlocks, for a block of up to MostShared() bytes.
+template <typename Kernel, typename... More>
+cudaError_t LaunchShared(const gpu::Launcher& launcher, Kernel kernel, int64_t blocks, int threads,
+                         int shared, const Work& work, const More&... more) {
+  // Always the same value: another thread may be about to launch this kernel with more than this launch
+  // needs. When only listing, too, because what fits a multiprocessor depends on it.
+  if (shared > kColumnShared) {
+    const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, MostShared());
+    if (error != cudaSuccess) return error;
+  }
+  return LaunchBlocks(launcher, kernel, blocks, threads, shared, work, more...);
+}
+
 }  // namespace tilewire::rmse::cuda

@@ -10,8 +10,8 @@ inline constexpr int kGroupBatch = 4;  // segments that a group of lanes has in 
 /// One level of the tree over lanes l and l ^ `lanes`. As long as a lane holds sums of several segments it
 /// keeps one half and gives the other away, so nothing is computed twice; once it holds one, both lanes
 /// compute the same sum.
-template <int kHeld, int kValues, typename Sum>
-__device__ void Exchange(Sum (&sum)[kGroupBatch][kValues], int lane, int lanes) {
+template <int kHeld, int kBatch, int kValues, typename Sum>
+__device__ void Exchange(Sum (&sum)[kBatch][kValues], int lane, int lanes) {
   if constexpr (kHeld > 1) {
     constexpr int kHalf = kHeld / 2;
     const bool upper = (lane & lanes) != 0;
@@ -30,8 +30,8 @@ __device__ void Exchange(Sum (&sum)[kGroupBatch][kValues], int lane, int lanes) 
   }
 }
 
-template <int kLanes, int kHeld, int kValues, typename Sum>
-__device__ void ExchangeAll(Sum (&sum)[kGroupBatch][kValues], int lane) {
+template <int kLanes, int kHeld, int kBatch, int kValues, typename Sum>
+__device__ void ExchangeAll(Sum (&sum)[kBatch][kValues], int lane) {
   if constexpr (kLanes > 1) {
     Exchange<kHeld>(sum, lane, kLanes / 2);
     ExchangeAll<kLanes / 2, (kHeld > 1 ? kHeld / 2 : 1)>(sum, lane);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/rmse/cuda_axes_launch.cuh"
 #include "kernels/rmse/cuda_gather.cuh"
 #include "kernels/rmse/cuda_group.cuh"
+#include "kernels/rmse/cuda_relay_launch.cuh"
 #include "kernels/rmse/cuda_staged_launch.cuh"
 #include "kernels/rmse/cuda_stream_launch.cuh"
 #include "kernels/rmse/cuda_tiles.cuh"
@@ -72,8 +74,13 @@ cudaError_t LaunchContiguous(Work work, bool whole, int64_t* sums, const gpu::La
   const int64_t tiles = work.range.tile_end - work.range.tile_begin;
   const bool aligned = reinterpret_cast<uintptr_t>(work.a) % 16 == 0 && work.layout.elements % kN == 0;
   const int64_t words = CeilDiv(work.layout.elements + (aligned ? 0 : kN - 1), kN);
-  if (words <= 64 && SuitsStaged<E>(work, words)) {
+  const bool relay = aligned && PrefersRelay<E>(work, words);
+  if (words <= 64 && !relay && SuitsStaged<E>(work, words)) {
     const cudaError_t error = LaunchStaged<E>(work, work.layout.elements, 1, launcher);
+    if (error != cudaErrorNotSupported) return error;
+  }
+  if (relay || SuitsRelay<E>(work, words)) {
+    const cudaError_t error = LaunchRelay<E>(work, launcher);
     if (error != cudaErrorNotSupported) return error;
   }
   if (words <= 64) return LaunchGroups<E>(work, words, launcher);
@@ -197,7 +204,12 @@ cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher
   }
   Columns columns{};
   if (!contiguous && ColumnsOf(work, sizeof(typename E::Type), &columns)) {
-    const cudaError_t error = LaunchStream<E>(work, columns, launcher);
+    cudaError_t error = LaunchQueue<E>(work, launcher);
+    // Many neighbours' runs are whole lines, and need no tree over neighbouring columns.
+    if (sizeof(typename E::Type) >= 4 && columns.run > 1 && columns.width >= 32 * columns.run &&
+        layout.elements >= 1024)
+      error = LaunchWalk<E>(work, launcher);
+    if (error == cudaErrorNotSupported) error = LaunchStream<E>(work, columns, launcher);
     return error != cudaErrorNotSupported ? error : LaunchColumns<E>(work, columns, launcher);
   }
   if (layout.elements <= kTinyElements)
@@ -205,8 +217,13 @@ cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher
                         CeilDiv(work.range.segment_end - work.range.segment_begin, kBlockThreads),
                         kBlockThreads, 0, work);
   const int64_t blocks = CeilDiv(work.range.items(), kWarps);
-  if (!contiguous && a % 16 == 0 && b % 16 == 0 && layout.dims[layout.rank - 1] % kWord<E> == 0)
-    return LaunchBlocks(launcher, RunKernel<E>, blocks, kBlockThreads, 0, work);
+  const bool whole_words =
+      !contiguous && a % 16 == 0 && b % 16 == 0 && layout.dims[layout.rank - 1] % kWord<E> == 0;
+  if (!whole_words || sizeof(typename E::Type) >= 4) {
+    const cudaError_t error = LaunchWalk<E>(work, launcher);
+    if (error != cudaErrorNotSupported) return error;
+  }
+  if (whole_words) return LaunchBlocks(launcher, RunKernel<E>, blocks, kBlockThreads, 0, work);
   if (contiguous || layout.dims[layout.rank - 1] >= kWord<E>)
     return LaunchBlocks(launcher, StraddleKernel<E>, blocks, kBlockThreads, 0, work);
   return LaunchBlocks(launcher, GatherKernel<E>, blocks, kBlockThreads, 0, work);

@@ -129,32 +129,54 @@ __device__ typename E::Sum SumStagedExact(const typename E::Type* x, const typen
   return sum;
 }
 
-/// A contiguous segment of 8- or 16-bit integers at byte `first` of both, by aligned 32-bit words.
+/// What ExactSum gives, of 32-bit words one after the other, whose signs are flipped.
 template <typename E>
-__device__ typename E::Sum SumStagedWords(const uint32_t* x, const uint32_t* y, int first, int rows,
-                                          uint64_t flip) {
-  using T = typename E::Type;
-  constexpr int kSize = sizeof(T);
-  const int last = first + rows * kSize - 1;
-  const uint32_t head = 0xffffffffu << first % 4 * 8, tail = 0xffffffffu >> (3 - last % 4) * 8;
-  const auto mask = static_cast<uint32_t>(flip);
+struct ExactSquares {
   typename E::Sum sum = 0;
-  uint32_t products = 0;
-#pragma unroll 4
-  for (int w = first / 4; w <= last / 4; ++w) {
-    uint32_t keep = 0xffffffffu;
-    if (w == first / 4) keep = head;
-    if (w == last / 4) keep &= tail;
-    const uint32_t p = (x[w] ^ mask) & keep, q = (y[w] ^ mask) & keep;
-    if constexpr (kSize == 1) {  // as in ExactSum
-      sum = __dp4a(q, q, __dp4a(p, p, sum));
-      products = __dp4a(p, q, products);
+  uint32_t products = 0;  ///< of 8 bits
+  __device__ void Add(uint32_t a, uint32_t b) {
+    using T = typename E::Type;
+    if constexpr (sizeof(T) == 1) {
+      sum = __dp4a(b, b, __dp4a(a, a, sum));
+      products = __dp4a(a, b, products);
     } else {
-      sum += Square<E>(static_cast<T>(p), static_cast<T>(q), 0);
-      sum += Square<E>(static_cast<T>(p >> 16), static_cast<T>(q >> 16), 0);
+      sum += Square<E>(static_cast<T>(a), static_cast<T>(b), 0);
+      sum += Square<E>(static_cast<T>(a >> 16), static_cast<T>(b >> 16), 0);
     }
   }
-  return sum - 2 * products;
+  __device__ typename E::Sum total() const { return sum - 2 * products; }
+};
+
+/// Bytes in aligned 32-bit words, of which the first and the last may belong to others too.
+struct WordSpan {
+  int end;              ///< the last byte
+  int last;             ///< the word it is in
+  uint32_t head, tail;  ///< the bytes of the first word and of the last one that are meant
+  int first;            ///< word
+  __device__ WordSpan(int begin, int bytes)
+      : end(begin + bytes - 1),
+        last(end / 4),
+        head(0xffffffffu << begin % 4 * 8),
+        tail(0xffffffffu >> (3 - end % 4) * 8),
+        first(begin / 4) {}
+};
+
+/// A contiguous segment of 8- or 16-bit integers: `bytes` from byte `begin` of both.
+template <typename E>
+__device__ typename E::Sum SumStagedWords(const uint32_t* x, const uint32_t* y, int begin, int bytes,
+                                          uint64_t flip) {
+  const WordSpan words(begin, bytes);
+  const auto mask = static_cast<uint32_t>(flip);
+  ExactSquares<E> squares;
+#pragma unroll 4
+  for (int w = words.first; w <= words.last; ++w) {
+    uint32_t keep = 0xffffffffu;
+    if (w == words.first) keep = words.head;
+    if (w == words.last) keep &= words.tail;
+    const uint32_t p = (x[w] ^ mask) & keep, q = (y[w] ^ mask) & keep;
+    squares.Add(p, q);
+  }
+  return squares.total();
 }
 
 /// The tree over the phases of each lane's segment, to phase 0.
@@ -200,7 +222,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     } else if constexpr (kStep > 0) {
       sum = __ull2double_rn(SumStagedWords<E>(reinterpret_cast<const uint32_t*>(x),
                                               reinterpret_cast<const uint32_t*>(y), (skip_a + place) * kSize,
-                                              c.rows, work.flip));
+                                              c.rows * kSize, work.flip));
     } else {
       sum = __ull2double_rn(SumStagedExact<E>(p, q, c, phase, work.flip));
     }

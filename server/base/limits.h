@@ -13,6 +13,9 @@ inline constexpr int64_t kMaxUnaryBytes = 4 * kMiB;
 inline constexpr int64_t kMaxMessageBytes = 4 * kMiB + 64 * kKiB;
 /// A message without its array bytes: no valid one is larger, and parsing makes it several times as large.
 inline constexpr int64_t kMaxHeaderBytes = 64 * kKiB;
+/// Pieces of a result that a message copies: that costs less than handing the buffer back through another
+/// thread. A result of one such piece leaves nothing of its job behind, however slowly its client reads.
+inline constexpr int64_t kMaxCopiedOutputBytes = 16 * kKiB;
 /// Results up to this size come inside the Result message of a stream.
 inline constexpr int64_t kInlineResultBytes = 64 * kKiB;
 /// Output chunks of a stream.

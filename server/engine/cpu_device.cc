@@ -174,7 +174,7 @@ class CpuLane final : public Lane {
   };
 
   void Submit(Submission submission) {
-    turns_.Push([&] { return std::move(submission); });
+    turns_.Push([&](bool) { return std::move(submission); });
   }
 
   void ServeOne(Submission& submission) {

@@ -52,6 +52,9 @@ class CudaLane final : public Lane {
  private:
   struct Submission {
     Status status;  ///< of submitting it
+    /// A copy that was enqueued behind another submission. It has no start event: the device goes from one to
+    /// the other, and each event between two copies keeps the bus idle for about a microsecond.
+    bool follows = false;
     /// Null: never got that far. `enqueued` without `stop`: only the whole stream can be waited for.
     cudaEvent_t start = nullptr, stop = nullptr;
     bool enqueued = false;
@@ -62,9 +65,9 @@ class CudaLane final : public Lane {
 
   CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health);
   void CopyShared(std::byte* to, const std::byte* from, size_t bytes, OnComplete done);
-  /// Puts `enqueue(stream)` between two events. Never calls back itself.
+  /// Puts `enqueue(stream)` between two events, or before one. Never calls back itself.
   template <typename Enqueue>
-  void Submit(const Enqueue& enqueue, OnComplete done, std::chrono::microseconds spin);
+  void Submit(const Enqueue& enqueue, OnComplete done, std::chrono::microseconds spin, bool is_copy);
   /// The CUDA part of Submit, in the order of the queue.
   template <typename Enqueue>
   Status EnqueueInOrder(const Enqueue& enqueue, Submission& submission);

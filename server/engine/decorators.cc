@@ -10,10 +10,10 @@ namespace {
 
 // --- faulty ------------------------------------------------------------------------------------
 
-class FaultyLane final : public Lane {
+class FaultyLane final : public ForwardingLane {
  public:
   FaultyLane(std::unique_ptr<Lane> lane, std::shared_ptr<Faults> faults)
-      : faults_(std::move(faults)), lane_(std::move(lane)) {}
+      : ForwardingLane(lane.get()), faults_(std::move(faults)), owned_(std::move(lane)) {}
 
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
     if (auto fault = faults_->Count(Submitted::kCopyIn)) return Fail(*fault, device, host, std::move(done));
@@ -56,7 +56,7 @@ class FaultyLane final : public Lane {
   }
 
   const std::shared_ptr<Faults> faults_;
-  const std::unique_ptr<Lane> lane_;
+  const std::unique_ptr<Lane> owned_;
 };
 
 class FaultyDevice final : public ForwardingDevice {

@@ -34,7 +34,8 @@ std::unique_ptr<Device> MakeFaulty(std::unique_ptr<Device> device, std::shared_p
 std::unique_ptr<Device> MakeOutOfMemory(std::unique_ptr<Device> device, std::shared_ptr<Shortage> shortage);
 
 /// Says that its memory is no host memory, so that the engine stages blocks and copies in and out as on a
-/// GPU. `kernels_reach_pinned` as in DeviceFacts: small jobs then run in pinned memory.
+/// GPU. `kernels_reach_pinned` as in DeviceFacts: small jobs then run in pinned memory, and small results of
+/// operands that are on the device already lie there.
 std::unique_ptr<Device> MakeStaged(std::unique_ptr<Device> device, bool kernels_reach_pinned = false);
 
 }  // namespace tilewire::engine

@@ -79,8 +79,8 @@ struct GaussianRange {
 };
 using Work = std::variant<RmseRange, RmseFinish, RmseWhole, TransposeRange, GaussianRange>;
 
-/// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: the
-/// measured duration, placed so that it ends when the completion was noticed).
+/// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: what
+/// events measured, placed between its submission and its being noticed; see LaneClock).
 struct Completion {
   Status status;
   TimePoint begin, end;
@@ -108,9 +108,9 @@ class Lane {
   /// the wake-up of a sleeping thread. Without effect where a lane has no use for it. The caller holds no
   /// lock and keeps the lane alive.
   virtual void Help(std::chrono::microseconds budget) { (void)budget; }
-  /// The caller is about to submit, will Help() soon, waiting for nothing in between, and then
-  /// WithdrawHelp(): until then the lane's own thread is woken for nobody's submission. What is left at the
-  /// end wakes it.
+  /// The caller is about to submit, will Help() soon and perhaps repeatedly, doing only short things in
+  /// between, and then WithdrawHelp(), after some milliseconds at most: until then the lane's own thread is
+  /// woken for nobody's submission. What is left at the end wakes it.
   virtual void AnnounceHelp() {}
   virtual void WithdrawHelp() {}
   /// How often the lane's own thread was woken by submissions; 0 where that is not counted.

@@ -56,6 +56,7 @@ struct JobLayout {
   std::vector<bool> streamed;                             ///< [operand]: its bytes come over streams
   int64_t held_bytes = 0;                                 ///< by these, each once
   bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
+  bool result_pinned = false;  ///< it lies in pinned memory, where kernels write it
   int64_t block_bytes = 0;
   int streams = 1;
   int spare_blocks = 2;

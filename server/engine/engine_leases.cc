@@ -102,19 +102,25 @@ JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options
                    .block_bytes = BlockBytes(operation, options),
                    .spare_blocks = options_.spare_blocks};
   std::set<const ResidentArray*> held;
-  bool regions = layout.to_region;
+  bool copied = layout.to_region;
   for (size_t i = 0; i < options.residents.size(); ++i) {
     const ArrayUse& resident = options.residents[i];
     layout.resident.push_back(options.there(operation, i));
     layout.streamed.push_back(!resident && !options.regions[i]);
-    regions = regions || options.regions[i];
+    copied = copied || (options.regions[i] && !layout.resident.back());
     if (resident && held.insert(resident.get()).second) layout.held_bytes += resident->device_bytes();
   }
-  // Small jobs whose kernels reach pinned memory need neither staging nor copies. But for regions: these are
-  // copied by the device, since what the CPU touches may be gone.
-  layout.inputs_in_place = facts().host_memory || (facts().kernels_reach_pinned && layout.small && !regions);
-  layout.output_in_place = !layout.to_region && (facts().host_memory ||
-                                                 (layout.inputs_in_place && !operation.result_is_operand()));
+  // Small jobs whose kernels reach pinned memory need neither staging nor copies. But for regions of host
+  // memory: these are copied by the device, since what the CPU touches may be gone.
+  const bool reach = facts().kernels_reach_pinned && !facts().host_memory;
+  layout.inputs_in_place = facts().host_memory || (reach && layout.small && !copied);
+  // Who waits for nothing but a kernel is not to wait for a copy of a few bytes behind it either: kernels
+  // write over the bus what replies copy anyway, so that no client that is slow to take its reply holds that
+  // memory.
+  const bool few = layout.all_resident() && operation.result().bytes() <= kMaxCopiedOutputBytes;
+  layout.result_pinned = reach && !layout.to_region && !layout.store && !operation.result_is_operand() &&
+                         (layout.inputs_in_place || few);
+  layout.output_in_place = layout.result_pinned || (facts().host_memory && !layout.to_region);
   return layout;
 }
 
@@ -128,13 +134,15 @@ int Engine::GrantStreams(const Operation& operation, JobLayout layout, int wante
 
 Demand Engine::DemandOf(const Operation& operation, const JobLayout& layout) const {
   Demand demand{.small = layout.small, .held_bytes = layout.held_bytes};
+  const std::vector<int64_t> sizes = ArraySizes(operation, layout);
   int64_t arrays = 0;
-  for (const int64_t size : ArraySizes(operation, layout))
-    arrays += demand.small ? Aligned(size) : RoundedOr0(size);
+  for (const int64_t size : sizes) arrays += demand.small ? Aligned(size) : RoundedOr0(size);
   const int64_t scratch = operation.scratch_bytes();
   demand.pinned_bytes = StagingBytes(operation, layout);
   if (!demand.small) {
-    demand.device_bytes = arrays + RoundedOr0(scratch);
+    const int64_t written_over = layout.result_pinned ? RoundedOr0(sizes.back()) : 0;
+    demand.pinned_bytes += written_over;
+    demand.device_bytes = arrays - written_over + RoundedOr0(scratch);
   } else if (layout.inputs_in_place && !facts().host_memory) {
     demand.pinned_bytes += RoundedOr0(arrays);
     demand.device_bytes = RoundedOr0(scratch);
@@ -204,7 +212,8 @@ Result<JobLayout> Engine::WindowedLayout(const Operation& operation, const JobOp
   return layout;
 }
 
-/// Device arrays of a bulk job: a piece each.
+/// Arrays of a bulk job: a piece each, on the device but for a result that kernels write over the bus.
+/// Scratch never lies there: what kernels read again is not to cross it.
 Status Engine::LeaseApart(const Operation& operation, const JobLayout& layout, JobResources* resources) {
   std::vector<int64_t> sizes = ArraySizes(operation, layout);
   const size_t result = operation.result_is_operand() ? 0 : sizes.size() - 1;
@@ -213,9 +222,12 @@ Status Engine::LeaseApart(const Operation& operation, const JobLayout& layout, J
   for (const int64_t bytes : sizes) {
     addresses.push_back(nullptr);
     if (bytes == 0) continue;
-    TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocateDevice(bytes));
+    const bool is_result = addresses.size() - 1 == result;
+    TILEWIRE_ASSIGN_OR_RETURN(Memory memory, is_result && layout.result_pinned
+                                                 ? device_->AllocatePinned(bytes)
+                                                 : device_->AllocateDevice(bytes));
     addresses.back() = memory.data();
-    if (layout.store && addresses.size() - 1 == result) {
+    if (layout.store && is_result) {
       resources->result = std::move(memory);
     } else {
       resources->arrays.push_back(std::move(memory));

@@ -1,6 +1,9 @@
-// What devices that wrap another one have in common.
+// What devices and lanes that wrap another one have in common.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -9,6 +12,33 @@
 #include "server/engine/device.h"
 
 namespace tilewire::engine {
+
+/// Passes everything on to a lane that the derived class owns, as its last member: that lane drains in its
+/// destructor, and callbacks that submit meanwhile must find a whole object.
+class ForwardingLane : public Lane {
+ public:
+  explicit ForwardingLane(Lane* lane) : lane_(lane) {}
+  void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
+    lane_->CopyIn(device, host, bytes, std::move(done));
+  }
+  void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
+    lane_->CopyOut(host, device, bytes, std::move(done));
+  }
+  void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
+    lane_->CopyInShared(device, host, bytes, std::move(done));
+  }
+  void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
+    lane_->CopyOutShared(host, device, bytes, std::move(done));
+  }
+  void Launch(const Work& work, OnComplete done) override { lane_->Launch(work, std::move(done)); }
+  void Help(std::chrono::microseconds budget) override { lane_->Help(budget); }
+  void AnnounceHelp() override { lane_->AnnounceHelp(); }
+  void WithdrawHelp() override { lane_->WithdrawHelp(); }
+  uint64_t wakes() const override { return lane_->wakes(); }
+
+ protected:
+  Lane* const lane_;
+};
 
 /// Passes everything on.
 class ForwardingDevice : public Device {

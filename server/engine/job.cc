@@ -48,10 +48,12 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
   if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), arriving_);
   CountMissing();
-  if (options.helped && MayBeHelped()) {
-    help_announced_ = true;
-    context_->lanes[0]->AnnounceHelp();
-  }
+  if (options.helped) AnnounceHelp();
+}
+
+Job::~Job() {
+  WithdrawHelp();
+  if (timer_) timer_->Cancel(deadline_timer_);
 }
 
 void Job::CountMissing() {
@@ -146,17 +148,6 @@ void Job::WhenBlockFree(std::function<void()> function, int stream, int64_t inde
   WithdrawHelp();  // the caller may be about to wait for what nobody was woken for
 }
 
-void Job::Help() {
-  // Longer than a small request's work on either device, shorter than anybody else on this thread would mind.
-  constexpr std::chrono::microseconds kBudget{200};
-  if (MayBeHelped()) context_->lanes[0]->Help(kBudget);
-  WithdrawHelp();
-}
-
-void Job::WithdrawHelp() {
-  if (help_announced_.exchange(false)) context_->lanes[0]->WithdrawHelp();
-}
-
 // --- compute --------------------------------------------------------------------------------------
 
 bool Job::CompletedLocked(Span span, const Completion& completion, Deferred* later) {
@@ -172,90 +163,6 @@ bool Job::CompletedLocked(Span span, const Completion& completion, Deferred* lat
 
 void Job::ReportDeviceFailure(const Completion& completion) {
   if (!completion.status.ok() && !context_->device_health().ok()) context_->on_device_failure();
-}
-
-void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
-  const int64_t begin = index * block_bytes(), end = begin + BlockLength(operand_bytes(), index);
-  --blocks_left_;
-  for (int64_t i = RangeAt(*operation_, begin);
-       i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
-    if (--missing_[i] == 0 && (overlap_ || window_)) LaunchRangeLocked(i, later);
-  // For study: copies first, then kernels. A windowed job has no room for that.
-  if (!overlap_ && !window_ && blocks_left_ == 0)
-    for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, later);
-}
-
-/// On a device with memory of its own, copies in have the first lane, copies out the last, kernels those
-/// between: a piece of work that waited on a stream behind another stage's would keep its engine idle, and
-/// copies one way on several streams at once are slower than one after the other. Two lanes are too few for
-/// that. Where lanes copy with the CPU, several copy faster.
-int Job::LaneFor(Stage stage) {
-  uint32_t lane = 0;
-  if (!HasStageLanes()) {
-    lane = next_lane_++ % lanes_;
-  } else if (stage != Stage::kH2D) {
-    lane = stage == Stage::kD2H ? lanes_ - 1 : 1 + next_lane_++ % (lanes_ - 2);
-  }
-  lanes_used_ |= uint64_t{1} << lane;
-  return static_cast<int>(lane);
-}
-
-void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
-  if (operation_->result_is_operand()) return RangeDoneLocked(range, later);
-  const int lane = LaneFor(Stage::kKernel);
-  launched_ = true;
-  const Span span{.stage = Stage::kKernel,
-                  .track = static_cast<uint32_t>(lane),
-                  .index = static_cast<uint64_t>(range),
-                  .bytes = RangeBytes(range)};
-  context_->lanes[lane]->Launch(operation_->range_work(range, BuffersOf(range)),
-                                [self = shared_from_this(), range, span](const Completion& completion) {
-                                  Deferred after;
-                                  {
-                                    std::lock_guard lock(self->mutex_);
-                                    if (self->CompletedLocked(span, completion, &after) && !self->ordered_)
-                                      self->RangeDoneLocked(range, &after);
-                                  }
-                                  RunAll(&after);
-                                  self->ReportDeviceFailure(completion);
-                                });
-  if (ordered_) RangeDoneLocked(range, later);
-}
-
-void Job::RangeDoneLocked(int64_t range, Deferred* later) {
-  if (!operation_->result_is_operand()) context_->count(0, 0, 0, 1);
-  --ranges_left_;
-  if (window_ && !ResultInRing()) {
-    const ByteInterval bytes = operation_->range_bytes(range);
-    LeaveLocked(range, bytes.end - bytes.begin, later);
-  }
-  if (!range_done_.empty()) {
-    range_done_[range] = true;
-    while (done_prefix_ < operation_->range_count() && range_done_[done_prefix_]) ++done_prefix_;
-    if (done_prefix_ > 0) ResultReadyLocked(operation_->range_bytes(done_prefix_ - 1).end, later);
-  } else if (ranges_left_ == 0) {
-    FinishLocked(later);
-  }
-}
-
-void Job::FinishLocked(Deferred* later) {
-  const auto work = operation_->finish_work(resources_.buffers);
-  if (!work) return ResultReadyLocked(operation_->result().bytes(), later);
-  const int lane = LaneFor(Stage::kKernel);
-  const Span span{.stage = Stage::kKernel,
-                  .track = static_cast<uint32_t>(lane),
-                  .index = static_cast<uint64_t>(operation_->range_count())};
-  context_->lanes[lane]->Launch(*work, [self = shared_from_this(), span](const Completion& completion) {
-    Deferred after;
-    {
-      std::lock_guard lock(self->mutex_);
-      if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->ResultWaits()))
-        self->ResultReadyLocked(self->operation_->result().bytes(), &after);
-    }
-    RunAll(&after);
-    self->ReportDeviceFailure(completion);
-  });
-  if (ordered_ && !ResultWaits()) ResultReadyLocked(operation_->result().bytes(), later);
 }
 
 // --- life -----------------------------------------------------------------------------------------

@@ -35,10 +35,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
       const JobContext* context, JobResources resources);
 
-  ~Job() {
-    WithdrawHelp();
-    if (timer_) timer_->Cancel(deadline_timer_);
-  }
+  ~Job();
   /// A timer to cancel when the job is gone.
   void SetDeadlineTimer(Timer::Id id, Timer* timer) {
     deadline_timer_ = id;
@@ -95,8 +92,15 @@ class Job : public std::enable_shared_from_this<Job> {
   /// are missing.
   void InputEnded(int stream = 0);
   /// The caller has nothing better to do than to wait for the result: runs a small job's work on its thread,
-  /// for a moment at most. Without effect on other jobs. Always to be called after JobOptions::helped.
+  /// for a moment at most. Ends what was announced: always to be called after JobOptions::helped, but where
+  /// Await() is until it says no.
   void Help();
+  /// The caller announced help, and kernels on operands that are there are all that anybody waits for: it may
+  /// Await() the job again and again, doing other short things in between, instead of Help().
+  bool awaited() const { return help_announced_.load() && MayBeAwaited(); }
+  /// Looks after the job's lane for some microseconds, others' work included. False once there is nothing to
+  /// wait for any more, or it takes longer than anybody should be awake.
+  bool Await();
 
   // --- streams ---------------------------------------------------------------------------------
   // A job is carried by stream 0, which opened it, and by those that joined. Any stream may bring any block
@@ -197,6 +201,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Status CheckRegionsLocked() const;
   void BlockCopiedLocked(int64_t index, Block block, Deferred* later);
   void BlockArrivedLocked(int64_t index, Deferred* later);
+  void AwaitKernels(Deferred* later) const;
   void LaunchRangeLocked(int64_t range, Deferred* later);
   void RangeDoneLocked(int64_t range, Deferred* later);
   void FinishLocked(Deferred* later);
@@ -215,24 +220,11 @@ class Job : public std::enable_shared_from_this<Job> {
   const Status& StatusLocked(int stream) const { return stream == lost_stream_ ? lost_status_ : status_; }
   /// Records the span, whose times are the completion's; on failure fails the job. True when the job goes on.
   bool CompletedLocked(Span span, const Completion& completion, Deferred* later);
-  /// Bytes of all operands that a range reads.
-  uint64_t RangeBytes(int64_t range) const {
-    const ByteInterval bytes = operation_->range_bytes(range);
-    return static_cast<uint64_t>(bytes.end - bytes.begin) * claimed_.size();
-  }
+  uint64_t RangeBytes(int64_t range) const;  ///< that it reads, of all operands
   void ReportDeviceFailure(const Completion& completion);
   static void RunAll(Deferred* later);
-  bool EverythingTakenLocked() const {
-    const int64_t out = stores_ || resources_.result_there ? ready_bytes_
-                        : result_region()                  ? region_out_
-                                                           : next_offset_;
-    return (input_ended_ || !takes_input()) && out == operation_->result().bytes();
-  }
-  bool JoinedDoneLocked() const {
-    return std::all_of(streams_.begin() + 1, streams_.end(),
-                       [](const Stream& stream) { return stream.done; });
-  }
-
+  bool EverythingTakenLocked() const;
+  bool JoinedDoneLocked() const;
   const std::string id_, identity_;
   const std::unique_ptr<Operation> operation_;
   const JobContext* const context_;
@@ -251,9 +243,17 @@ class Job : public std::enable_shared_from_this<Job> {
   const bool ordered_;
   /// Small, and touching no region: what others can take away is left to lanes and workers.
   bool MayBeHelped() const { return context_->small && in_regions_.empty() && !result_region(); }
+  /// Not where lanes compute, which takes as long as it takes.
+  bool MayBeAwaited() const {
+    return !context_->small && !context_->host_memory && arriving_ == 0 && resources_.output_in_place;
+  }
+  /// The one of the first kernel.
+  Lane* HelpedLane() const { return context_->lanes[HasStageLanes() ? 1 : 0]; }
+  void AnnounceHelp();
   /// After an announcement that still stands.
   void WithdrawHelp();
   std::atomic<bool> help_announced_{false};
+  TimePoint await_until_;
   /// A result in place is read, and one that is stored or in a region of device memory used, without a
   /// submission of this job: it is ready when the last completion came.
   bool ResultWaits() const { return resources_.output_in_place || stores_ || resources_.result_there; }

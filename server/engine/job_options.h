@@ -39,8 +39,8 @@ struct JobOptions {
   bool trace = false;       ///< keep every span
   int64_t block_bytes = 0;  ///< of one block; 0: what suits the operands
   int lanes = 0;            ///< at most so many; 0: all
-  /// The thread that opens the job will bring all input, without waiting for anything, and call Job::Help():
-  /// until then a small job wakes no lane's thread.
+  /// The thread that opens the job will bring all input, without waiting for anything, and call Job::Help(),
+  /// or Await() where the job is awaited(): until then such a job wakes no lane's thread.
   bool helped = false;
   bool sequential = false;            ///< without overlap, whatever the engine does otherwise
   std::vector<ArrayUse> residents;    ///< [operand]: the resident array that it is, null: none; or empty

@@ -27,6 +27,17 @@ int Job::streams() const {
   return static_cast<int>(streams_.size());
 }
 
+bool Job::EverythingTakenLocked() const {
+  const int64_t out = stores_ || resources_.result_there ? ready_bytes_
+                      : result_region()                  ? region_out_
+                                                         : next_offset_;
+  return (input_ended_ || !takes_input()) && out == operation_->result().bytes();
+}
+
+bool Job::JoinedDoneLocked() const {
+  return std::all_of(streams_.begin() + 1, streams_.end(), [](const Stream& stream) { return stream.done; });
+}
+
 void Job::InputEnded(int stream) {
   Deferred later;
   {

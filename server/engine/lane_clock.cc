@@ -4,13 +4,14 @@
 
 namespace tilewire::engine {
 
-LaneClock::Placed LaneClock::Place(Duration length, Duration stop, TimePoint submitted, TimePoint noticed) {
+LaneClock::Placed LaneClock::Place(Duration length, Duration stop, TimePoint submitted, TimePoint noticed,
+                                   bool at_most) {
   length = std::max(length, Duration::zero());
   const Duration doubt = std::max(stop, Duration::zero()) / kDriftDivisor + kResolution;
   // What this completion alone says of its stop, and what the anchor adds. Where they contradict each other
   // the clocks have drifted more than expected, and the completion is right.
   const TimePoint stop_latest = noticed;
-  const TimePoint stop_earliest = std::min(submitted + length, stop_latest);
+  const TimePoint stop_earliest = std::min(submitted + (at_most ? Duration::zero() : length), stop_latest);
   earliest_ = std::clamp(earliest_ + stop - doubt, stop_earliest, stop_latest);
   latest_ = std::clamp(latest_ + stop + doubt, stop_earliest, stop_latest);
 

@@ -24,8 +24,9 @@ class LaneClock {
 
   /// Work of this length that stopped so long after the anchor. Placed within [submitted, noticed] and not
   /// before the end of what was placed last, since a lane runs its work in order. Its stop is the anchor from
-  /// now on.
-  Placed Place(Duration length, Duration stop, TimePoint submitted, TimePoint noticed);
+  /// now on. `at_most`: the length is that of the time since other work stopped, which may have been before
+  /// this was submitted.
+  Placed Place(Duration length, Duration stop, TimePoint submitted, TimePoint noticed, bool at_most = false);
 
  private:
   /// Quartz clocks differ by some 50 millionths at worst.

@@ -18,11 +18,12 @@ namespace tilewire::engine {
 template <typename Submission>
 class LaneTurns {
  public:
-  /// Adds what `make()` returns, which runs under the lock: the queue has the order in which it was made.
+  /// Adds what `make(bool behind)` returns, which runs under the lock: the queue has the order in which it
+  /// was made. `behind`: others wait in the queue, so that the one before this has not been served.
   template <typename Make>
   void Push(const Make& make) {
     std::lock_guard lock(mutex_);
-    queue_.push_back(make());
+    queue_.push_back(make(!queue_.empty()));
     WakeLocked();
   }
 

@@ -30,7 +30,7 @@ Call::~Call() {
     record_.status = aborted_;
   idle_watch_.Stop();
   if (!own_) shared_->observer->OnCallEnd(record_);
-  job_.reset();  // leases are back before the call counts as ended
+  job_.reset();  // with its leases, but where a queue's thread still looks after it (Awaited)
   std::lock_guard lock(shared_->mutex);
   if (--shared_->active == 0) shared_->ended.notify_all();
 }

@@ -1,7 +1,7 @@
 // C++20 coroutines over gRPC completion queues: the only place where tags and coroutine handles meet.
 //
 // Rules that keep it right:
-//   - one thread serves a queue (QueueThread), so two events of one queue never run at once;
+//   - one thread serves a queue (ServeJobs), so two events of one queue never run at once;
 //   - whoever starts an operation touches nothing of the coroutine's frame afterwards: the event may already
 //   have resumed it;
 //   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines. What it has

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "server/rpc/arrays.h"
+#include "server/rpc/awaited.h"
 #include "server/rpc/execute.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/regions.h"
@@ -149,7 +150,7 @@ Status ServerImpl::Listen() {
   if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses_);
   shared_.probe_token = MakeRequestId();
   for (auto& queue : queues_) Accept(queue.get());
-  for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeQueue(q); });
+  for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeJobs(q); });
   SetLive(true);
   SetReady(true);
   StartProbe();

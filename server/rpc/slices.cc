@@ -2,11 +2,10 @@
 
 #include <utility>
 
+#include "server/base/limits.h"
+
 namespace tilewire::rpc {
 namespace {
-
-// Below this a memcpy costs less than handing the buffer back through another thread.
-constexpr size_t kCopyBytes = 16 * 1024;
 
 struct Hold {
   std::shared_ptr<const void> piece;
@@ -39,7 +38,7 @@ bool Received::Take(grpc::ByteBuffer* buffer) {
 size_t Message::AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes,
                          engine::Engine* engine) {
   const std::byte* data = piece.data + from;
-  if (bytes <= kCopyBytes) {
+  if (bytes <= kMaxCopiedOutputBytes) {
     slices_.emplace_back(data, bytes);
     return bytes;
   }

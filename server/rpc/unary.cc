@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "server/base/limits.h"
+#include "server/rpc/awaited.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/references.h"
 #include "server/rpc/status.h"
@@ -186,11 +187,19 @@ Task<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wi
 class Helping {
  public:
   explicit Helping(std::shared_ptr<engine::Job> job) : job_(std::move(job)) {}
-  ~Helping() { Now(); }
+  ~Helping() {
+    if (job_) job_->Help();
+  }
   Helping(const Helping&) = delete;
   Helping& operator=(const Helping&) = delete;
+  /// Once. Where kernels take longer than this thread's other calls can wait, it looks after them in between.
   void Now() {
-    if (const auto job = std::exchange(job_, nullptr)) job->Help();
+    const auto job = std::exchange(job_, nullptr);
+    if (job->awaited()) {
+      Awaited::OfThisThread().Keep(job);
+    } else {
+      job->Help();
+    }
   }
 
  private:

@@ -1,4 +1,5 @@
 // Operations whose arrays are brought in different ways: sent, resident, in memory shared with the server.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -23,9 +24,10 @@ struct Flags {
 /// A way to bring operands, and what its calls took.
 struct Way {
   std::string name;
-  std::function<Result<client::RmseReply>()> call;
+  std::function<Result<client::RmseReply>(bool trace)> call;
   int calls = 1;  ///< a round
   std::vector<double> wall_us{}, kernel_us{}, server_us{}, beyond_kernel_us{};
+  std::vector<double> before_us{}, after_us{};  ///< the server's time before its kernels, and after
 };
 
 template <typename T>
@@ -36,7 +38,7 @@ T Take(Result<T> result) {
 
 void Round(Way* way, double right, bool measured) {
   for (int i = 0; i < way->calls; ++i) {
-    const auto reply = Take(way->call());
+    const auto reply = Take(way->call(false));
     if (reply.values[0] != right) throw std::runtime_error(way->name + ": the answer is wrong");
     if (!measured) continue;
     const double kernel = reply.reply.timing.kernel_us.value_or(0);
@@ -47,17 +49,52 @@ void Round(Way* way, double right, bool measured) {
   }
 }
 
+/// Where the server's time went around its kernels: calls of their own, since telling it takes time too.
+void Trace(Way* way, int calls) {
+  for (int i = 0; i < calls; ++i) {
+    const auto reply = Take(way->call(true));
+    const client::Timing& timing = reply.reply.timing;
+    double begin = timing.wall_us, end = 0;
+    for (const client::ServerSpan& span : timing.spans)
+      if (span.stage == client::Stage::kKernel) {
+        begin = std::min(begin, span.begin_us);
+        end = std::max(end, span.end_us);
+      }
+    way->before_us.push_back(begin);
+    way->after_us.push_back(timing.wall_us - end);
+  }
+}
+
+/// What a bare peer does with as many bytes as a call with two ids has, at once and, less that time, after as
+/// long as the kernel takes, since threads that slept that long wake later: the client's, and apart also the
+/// peer's that takes the next call.
+struct Echoes {
+  std::vector<double> at_once_us{}, held_us{}, held_apart_us{};
+};
+
+void Round(RawClient* echo, int calls, double kernel_us, Echoes* echoes) {
+  constexpr size_t kBytes = 256;
+  for (const double us : echo->Echo(kBytes, calls)) echoes->at_once_us.push_back(us);
+  for (const double us : echo->Echo(kBytes, calls, kernel_us)) echoes->held_us.push_back(us - kernel_us);
+  for (const double us : echo->Echo(kBytes, calls, kernel_us, /*apart=*/true))
+    echoes->held_apart_us.push_back(us - kernel_us);
+}
+
 /// `bytes` of one operand.
 Report::Values Values(const Way& way, double bytes) {
   const double wall = Median(way.wall_us), kernel = Median(way.kernel_us);
-  return {{"p50_us", wall},
-          {"p99_us", Quantile(way.wall_us, .99)},
-          {"server_us", Median(way.server_us)},
-          {"kernel_us", kernel},
-          {"p50_beyond_kernel_us", Median(way.beyond_kernel_us)},
-          {"candidates_GB/s", bytes / wall / 1e3},
-          {"both_GB/s", 2 * bytes / wall / 1e3},
-          {"kernel_GB/s", kernel > 0 ? 2 * bytes / kernel / 1e3 : 0}};
+  Report::Values values = {{"p50_us", wall},
+                           {"p99_us", Quantile(way.wall_us, .99)},
+                           {"server_us", Median(way.server_us)},
+                           {"kernel_us", kernel},
+                           {"p50_beyond_kernel_us", Median(way.beyond_kernel_us)},
+                           {"candidates_GB/s", bytes / wall / 1e3},
+                           {"both_GB/s", 2 * bytes / wall / 1e3},
+                           {"kernel_GB/s", kernel > 0 ? 2 * bytes / kernel / 1e3 : 0}};
+  if (way.before_us.empty()) return values;
+  values.emplace_back("before_us", Median(way.before_us));
+  values.emplace_back("after_us", Median(way.after_us));
+  return values;
 }
 
 /// Two operands of `bytes` at `data`, in every way.
@@ -71,7 +108,11 @@ void Measure(client::Client* client, RawClient* echo, const float* data, size_t 
   const auto stored_candidate = Take(client->Put(candidate, {}, options));
   const auto stored_reference = Take(client->Put(reference, {}, options));
   const auto rmse = [&](const client::ArraySource& a, const client::ArraySource& b) {
-    return [=] { return client->Rmse(a, b, {}, options); };
+    return [=](bool trace) {
+      client::CallOptions chosen = options;
+      chosen.trace = trace;
+      return client->Rmse(a, b, {}, chosen);
+    };
   };
   const auto region = Take(client->Share(2 * bytes));
   std::memcpy(region.data(), data, 2 * bytes);
@@ -83,23 +124,21 @@ void Measure(client::Client* client, RawClient* echo, const float* data, size_t 
       {"both resident", rmse(stored_candidate.array.source(), stored_reference.array.source()), flags.calls});
   ways.push_back({"both in a region",
                   rmse(region.source(candidate.spec()), region.source(reference.spec(), bytes)), sending});
-  const Way& resident = ways[2];
-  std::vector<double> echoes, held;
+  Way& resident = ways[2];
+  Echoes echoes;
   for (int round = -1; round < flags.rounds; ++round) {
     for (Way& way : ways) Round(&way, right, round >= 0);
     if (round < 0) continue;
-    // As many bytes as a call with two ids has; at once, and after as long as the kernel takes, since threads
-    // that slept that long wake later.
-    const double kernel = Median(resident.kernel_us);
-    for (const double micros : echo->Echo(256, flags.calls)) echoes.push_back(micros);
-    for (const double micros : echo->Echo(256, flags.calls, kernel)) held.push_back(micros - kernel);
+    Trace(&resident, (flags.calls + 3) / 4);
+    Round(echo, flags.calls, Median(resident.kernel_us), &echoes);
   }
   const std::string size = ", 2 x " + (bytes < kMiB ? std::to_string(bytes / kKiB) + " KiB"
                                                     : std::to_string(bytes / kMiB) + " MiB");
   for (const Way& way : ways) report->Add(way.name + size, Values(way, static_cast<double>(bytes)));
   report->Add("raw gRPC echo of 256 B" + size,
-              {{"p50_us", Median(echoes)}, {"p99_us", Quantile(echoes, .99)}});
-  report->Add("echo after the kernel's time" + size, {{"p50_beyond_kernel_us", Median(held)}});
+              {{"p50_us", Median(echoes.at_once_us)}, {"p99_us", Quantile(echoes.at_once_us, .99)}});
+  report->Add("echo after the kernel's time" + size, {{"p50_beyond_kernel_us", Median(echoes.held_us)}});
+  report->Add("the same by another thread" + size, {{"p50_beyond_kernel_us", Median(echoes.held_apart_us)}});
 }
 
 /// A square matrix of about `bytes`, transposed from a region into it: both phases of copies.
@@ -146,6 +185,7 @@ int Access(const Common& common, const Flags& flags) {
   MeasureTranspose(&client, data, bytes, flags.rounds, &report);
   report.Note(
       "candidates_GB/s: bytes of one operand over the time of the call, as if the other were the reference");
+  report.Note("before_us, after_us: what the server did around its kernels, from calls with a trace");
   report.Print(common.json);
   return 0;
 }

@@ -37,7 +37,7 @@ void Actives::Upload(client::Client* client, const client::CallOptions& options)
 void Actives::Push(int times) {
   threads_.emplace_back([this, times] {
     auto client = client::Client::Connect(address_);
-    for (int i = 0; i < times; ++i) Upload(&client, {});
+    for (int i = 0; i < times && !Child::all_ended(); ++i) Upload(&client, {});
   });
 }
 
@@ -71,7 +71,7 @@ void Actives::CallSmall(int callers, int calls) {
       auto client = client::Client::Connect(address_);
       client::CallOptions options;
       options.form = client::CallForm::kUnary;
-      for (int call = 0; call < calls; ++call) {
+      for (int call = 0; call < calls && !Child::all_ended(); ++call) {
         const auto reply = client.Rmse(Source(data, kCount), Source(data + kCount, kCount), {}, options);
         if (reply && reply->values.at(0) == answer) {
           ++tally_->small;

@@ -1,92 +1,33 @@
 #!/usr/bin/env python3
 """Do tilewire-load, an independent client and the server's own metrics agree on rate and latency?
 
-    agree.py FOLDER [--callers 1,8] [--rate 500] [--seconds 10] [--rounds 5] [--tolerance 5]
+    agree.py FOLDER [--callers 1,8] [--rate 500] [--seconds 0.5] [--rounds 12] [--budget 120] [--tolerance 5]
 
 FOLDER is a bundle or a build. Against one server, both clients call 4 KiB RMSE in turns: closed loops of so many callers,
-then an open loop of so many calls a second. Around every run the server's metrics are read, and while it lasts its counter
-of calls, by this script's clock. One line a figure; exit code 1 where a difference that is judged exceeds the tolerance.
+then an open loop of so many calls a second. Runs are short and many, because each is a process of its own, and where the
+machine puts its threads is worth more than the tolerance: rounds go on until the median of their differences is known to
+half of it, or the budget is spent. Around every run the server's metrics are read, and while it lasts its counter of
+calls, by this script's clock.
+
+One line a figure. One that is judged "agrees" where the whole interval of its median difference (95%) is within the
+tolerance, "differs" where none of it is, and is "undecided" where the interval says neither or rounds are too few for one.
+Exit code: 0 all agree; 1 one differs, or calls or bytes were counted wrong; 3 none differs, but not all are decided; 2 bad
+usage, no programs, nothing measured or a file that cannot be written.
 """
 import argparse
 import json
+import math
 import os
-import re
-import socket
 import statistics
 import sys
-import threading
 import time
-import urllib.request
 
-from programs import (Failure, Server, add_common_options, figures, find_program, numbers, report_of, run, scratch_folder, table,
-                      write_text)
+from programs import (Server, add_common_options, figures, find_program, numbers, report_of, run, scratch_folder, table, tell,
+                      write_report, write_text)
+from server_metrics import Counting, Metrics, free_port, server_view
 
-METHOD = 'method="Kernels.Rmse"'
 LATENCIES = ("mean", "p50", "p90", "p99")
 BYTES_OF_CALL = 2 * 4096
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Metrics:
-    """The server's own figures."""
-
-    def __init__(self, port):
-        self.url = f"http://127.0.0.1:{port}/metrics"
-
-    def read(self):
-        """name{labels} -> value."""
-        try:
-            with urllib.request.urlopen(self.url, timeout=10) as reply:
-                text = reply.read().decode()
-        except OSError as error:
-            raise Failure(f"{self.url}: {error}") from error
-        return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
-
-    @staticmethod
-    def calls(metrics):
-        return metrics.get(f"tilewire_call_wall_seconds_count{{{METHOD}}}", 0.0)
-
-
-class Counting(threading.Thread):
-    """Reads the counter of calls while a run lasts; `rate` is its slope from the first reading at which it had moved to the
-    last one at which it still moved."""
-
-    def __init__(self, metrics, calls):
-        super().__init__(daemon=True)
-        self.metrics, self.before, self.points, self.over = metrics, calls, [], threading.Event()
-
-    def run(self):
-        while not self.over.wait(0.05):
-            try:
-                self.points.append((time.monotonic(), Metrics.calls(self.metrics.read())))
-            except Failure:
-                return
-
-    def rate(self, after):
-        self.over.set()
-        self.join()
-        inner = [point for point in self.points if self.before < point[1] < after]
-        if len(inner) < 2:
-            return None
-        return (inner[-1][1] - inner[0][1]) / (inner[-1][0] - inner[0][0])
-
-
-def server_view(before, after, rate):
-    """What the server says of the calls between two readings."""
-    since = lambda name: after.get(name, 0.0) - before.get(name, 0.0)
-    calls = since(f"tilewire_call_wall_seconds_count{{{METHOD}}}")
-    view = {"calls": calls, "calls_per_second": rate, "bytes_in": since(f"tilewire_received_bytes_total{{{METHOD}}}"),
-            "wall_us": 1e6 * since(f"tilewire_call_wall_seconds_sum{{{METHOD}}}") / max(calls, 1), "stages_us": {}}
-    for stage in ("queue", "receive", "stage", "h2d", "kernel", "d2h", "send"):
-        count = since(f'tilewire_stage_seconds_count{{stage="{stage}"}}')
-        if count:
-            view["stages_us"][stage] = 1e6 * since(f'tilewire_stage_seconds_sum{{stage="{stage}"}}') / count
-    return view
 
 
 class Bench:
@@ -126,15 +67,18 @@ class Bench:
             slope = counting.rate(Metrics.calls(after))
         return said | {"server": server_view(before, after, slope)}
 
-    def compare(self, callers, rate):
-        """Both clients in turns; who goes first changes from round to round."""
+    def compare(self, callers, rate, until):
+        """Both clients in turns; who goes first changes from round to round. `until`: on the clock, when those rounds end that
+        would only make differences better known."""
         sides = {"load": self.run_load, "independent": self.run_independent}
         for how in sides.values():
             how(callers, rate, min(1, self.options.seconds))  # warms up, and is not measured
-        rounds = {name: [] for name in sides}
-        for number in range(self.options.rounds):
+        rounds, number, length = {name: [] for name in sides}, 0, 0
+        while number < self.options.rounds or (time.monotonic() + length < until and not settled(rounds, self.options.tolerance)):
+            begin = time.monotonic()
             for name in list(sides)[::1 if number % 2 == 0 else -1]:
-                rounds[name].append(self.measure(sides[name], callers, rate, self.options.seconds))
+                rounds[name].append(self.measure(sides[name], callers, rate, self.options.seconds) | {"callers": callers})
+            number, length = number + 1, time.monotonic() - begin
         return rounds
 
 
@@ -148,13 +92,24 @@ def values_of(runs, *path):
     return values
 
 
+def interval(values):
+    """Where the median of what the values come from is, with at least 95%, by their ranks alone. None for fewer than six."""
+    values, beyond, rank = sorted(values), 1, 0
+    # Each value is below the median as a coin falls: in `beyond` of 2^n ways, at most `rank` of them are.
+    while 40 * beyond <= 2 ** len(values):  # 2.5% on either side; whole numbers, since 2^n outgrows a float
+        rank += 1
+        beyond += math.comb(len(values), rank)
+    return (values[rank - 1], values[-rank]) if rank > 0 else None
+
+
 def make_row(name, ours, other, whose, judged):
     """Medians of both, and the median of the differences within each round: what slows a round down hits both."""
     row = {"name": name, "whose": whose, "judged": judged}
     pairs = [pair for pair in zip(ours, other) if None not in pair and pair[1] != 0]
     row["load"], row["other"] = (statistics.median(pair[i] for pair in pairs) if pairs else None for i in (0, 1))
     if pairs:
-        row["difference_percent"] = statistics.median(100 * (a / b - 1) for a, b in pairs)
+        differences = [100 * (a / b - 1) for a, b in pairs]
+        row["difference_percent"], row["interval_percent"] = statistics.median(differences), interval(differences)
     return row
 
 
@@ -178,6 +133,23 @@ def rows_of(rounds):
     return rows
 
 
+def verdict(row, tolerance):
+    if not row["judged"]:
+        return "-"
+    if row.get("interval_percent") is None:
+        return "undecided"
+    low, high = row["interval_percent"]
+    if -tolerance <= low and high <= tolerance:
+        return "agrees"
+    return "differs" if high < -tolerance or low > tolerance else "undecided"
+
+
+def settled(rounds, tolerance):
+    """Whether all that is judged is known well enough, as far as more rounds help."""
+    bounds = [row["interval_percent"] for row in rows_of(rounds) if row["judged"] and "interval_percent" in row]
+    return all(known and known[1] - known[0] <= tolerance for known in bounds)
+
+
 def count_complaints(rounds):
     """The counts that must agree to the last call and byte. A closed loop leaves out calls that end after the window."""
     found = []
@@ -199,61 +171,66 @@ def measure(options):
             "--device", options.device, "--metrics-listen", f"127.0.0.1:{port}"]) as server:
         bench = Bench(options, folder, server, Metrics(port))
         settings = [(callers, 0) for callers in options.callers] + [(64, rate) for rate in options.rate]
-        report = {"version": 1, "device": server.device, "rounds": options.rounds, "seconds": options.seconds,
-                  "tolerance_percent": options.tolerance, "settings": []}
-        for callers, rate in settings:
+        report = {"version": 3, "device": server.device, "seconds": options.seconds, "tolerance_percent": options.tolerance,
+                  "settings": []}
+        begin = time.monotonic()
+        for number, (callers, rate) in enumerate(settings):
             name = f"{rate} calls a second" if rate else f"closed loop, {callers} caller{'s' * (callers > 1)}"
-            print(name, file=sys.stderr, flush=True)
-            rounds = bench.compare(callers, rate)
-            for one in rounds["load"]:
-                one["callers"] = callers
-            report["settings"].append({"name": name, "rows": rows_of(rounds), "counts": count_complaints(rounds),
+            tell(name)
+            # What one setting leaves of its share of the time is the next one's.
+            rounds = bench.compare(callers, rate, begin + options.budget * (number + 1) / len(settings))
+            rows = [row | {"verdict": verdict(row, options.tolerance)} for row in rows_of(rounds)]
+            report["settings"].append({"name": name, "rows": rows, "counts": count_complaints(rounds),
                                        "bottleneck": any(one["bottleneck"] for one in rounds["load"]), "rounds": rounds})
+            write_report(options, report, render, to_stdout=False)
     return report
 
 
-def off(report, row):
-    return row["judged"] and (row.get("difference_percent") is None or
-                              abs(row["difference_percent"]) > report["tolerance_percent"])
+def exit_code(report):
+    verdicts = {row["verdict"] for setting in report["settings"] for row in setting["rows"]}
+    if "differs" in verdicts or any(setting["counts"] for setting in report["settings"]):
+        return 1
+    return 3 if "undecided" in verdicts else 0
+
+
+def difference_text(row):
+    if "difference_percent" not in row:
+        return "-"
+    known = row["interval_percent"]
+    return f"{row['difference_percent']:+.1f}%" + (f" ({known[0]:+.1f} to {known[1]:+.1f})" if known else "")
 
 
 def render(report, markdown):
-    lines = []
-    for setting in report["settings"]:
-        for row in setting["rows"]:
-            share = row.get("difference_percent")
-            verdict = "no" if off(report, row) else "yes" if row["judged"] else "-"
-            lines.append([setting["name"], row["name"], *("-" if value is None else figures(value) for value in
-                                                          (row["load"], row["other"])),
-                          "-" if share is None else f"{share:+.1f}%", verdict, row["whose"]])
-    head = (f"{report['device']}; 4 KiB RMSE, unary; medians of {report['rounds']} rounds of {report['seconds']:g} s, both "
-            f"clients in turns; agree: within {report['tolerance_percent']:g}%")
+    lines = [[setting["name"], row["name"], *("-" if row[key] is None else figures(row[key]) for key in ("load", "other")),
+              difference_text(row), row["verdict"], row["whose"]] for setting in report["settings"] for row in setting["rows"]]
     settings = report["settings"]
+    counts = " and ".join(sorted({str(len(setting["rounds"]["load"])) for setting in settings}, key=int))
+    head = (f"{report['device']}; 4 KiB RMSE, unary; medians of {counts} rounds of {report['seconds']:g} s, both clients in turns, "
+            f"and where those of more rounds would be (95%); tolerance {report['tolerance_percent']:g}%")
     notes = [f"{setting['name']}: {text}" for setting in settings for text in setting["counts"]]
     notes = notes or ["Calls and bytes agree exactly with the server's counters in every run."]
     notes += [f"{setting['name']}: tilewire-load says that it was itself the bottleneck" for setting in settings
               if setting["bottleneck"]]
-    columns = ["", "figure", "tilewire-load", "other", "difference", "agree", "the other is"]
+    columns = ["", "figure", "tilewire-load", "other", "difference", "verdict", "the other is"]
     return "\n".join([head, "", table(columns, lines, markdown), "", *notes])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="bundle or build folder with Tilewire's programs")
-    add_common_options(parser)
+    add_common_options(parser, rounds=12)
     parser.add_argument("--callers", type=numbers, default=[1, 8], help="of the closed loops (default: 1,8)")
     parser.add_argument("--rate", type=numbers, default=[500], help="calls a second of the open loops (default: 500)")
-    parser.add_argument("--seconds", type=float, default=10, help="of a run (default: 10)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a run (default: 0.5)")
+    parser.add_argument("--budget", type=float, default=120, metavar="SECONDS",
+                        help="of all settings; --rounds are made anyway, more only within it (default: 120)")
     parser.add_argument("--tolerance", type=float, default=5, help="per cent (default: 5)")
     parser.add_argument("--timeout", type=float, default=60, help="seconds that a run may take beyond its length (default: 60)")
     options = parser.parse_args()
     if options.rounds < 1 or options.seconds <= 0:
         parser.error("--rounds is at least 1 and --seconds over 0")
     report = report_of(options, measure, render)
-    if report is None:
-        return 2
-    bad = any(setting["counts"] or any(off(report, row) for row in setting["rows"]) for setting in report["settings"])
-    return 1 if bad else 0
+    return 2 if report is None else exit_code(report)
 
 
 if __name__ == "__main__":

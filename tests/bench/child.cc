@@ -7,14 +7,43 @@
 
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 extern char** environ;
 
 namespace tilewire::bench {
+namespace {
+
+/// The children that run.
+struct Running {
+  std::mutex mutex;
+  std::set<Child*> children;
+  bool all_ended = false;
+};
+
+Running& AllRunning() {
+  static Running running;
+  return running;
+}
+
+}  // namespace
 
 Child::Child(const std::string& program, std::vector<std::string> arguments) {
+  Start(program, std::move(arguments));
+  std::istringstream words(line_);
+  std::string word;
+  while (words >> word)
+    if (word == "ready") words >> address_;
+  if (!address_.empty()) return;
+  End();
+  throw std::runtime_error(all_ended() ? "stopped" : program + " did not get ready: " + line_);
+}
+
+void Child::Start(const std::string& program, std::vector<std::string> arguments) {
   const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
   arguments.insert(arguments.begin(), path.string());
   std::vector<char*> argv;
@@ -27,25 +56,48 @@ Child::Child(const std::string& program, std::vector<std::string> arguments) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addclose(&actions, ends[0]);
-  const int error = posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv.data(), environ);
+  bool spawned = false;
+  {
+    const std::lock_guard lock(AllRunning().mutex);
+    spawned = !AllRunning().all_ended &&
+              posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv.data(), environ) == 0;
+    if (spawned) AllRunning().children.insert(this);
+  }
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  if (error != 0) throw std::runtime_error("cannot start " + path.string());
-  char c;
-  while (read(ends[0], &c, 1) == 1 && c != '\n') line_ += c;
+  for (char c; spawned && read(ends[0], &c, 1) == 1 && c != '\n';) line_ += c;
   close(ends[0]);
-  std::istringstream words(line_);
-  std::string word;
-  while (words >> word)
-    if (word == "ready") words >> address_;
-  if (address_.empty()) throw std::runtime_error(program + " did not get ready: " + line_);
+  if (!spawned) throw std::runtime_error(all_ended() ? "stopped" : "cannot start " + path.string());
 }
 
 Child::~Child() {
-  if (pid_ <= 0) return;
+  End();
+}
+
+void Child::End() {
+  {
+    const std::lock_guard lock(AllRunning().mutex);
+    AllRunning().children.erase(this);
+  }
   kill(pid_, SIGTERM);
   int status = 0;
   waitpid(pid_, &status, 0);
+}
+
+void Child::EndAll() {
+  Running& running = AllRunning();
+  const std::lock_guard lock(running.mutex);
+  running.all_ended = true;
+  for (Child* const child : running.children) {
+    child->most_at_end_ = child->StatusBytes("VmHWM:");
+    child->ended_ = true;
+    kill(child->pid_, SIGKILL);
+  }
+}
+
+bool Child::all_ended() {
+  const std::lock_guard lock(AllRunning().mutex);
+  return AllRunning().all_ended;
 }
 
 int64_t Child::StatusBytes(const std::string& field) const {

@@ -3,13 +3,13 @@
 // bytes on the same lanes.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <thread>
 
 #include "server/base/limits.h"
 #include "server/engine/cpu_device.h"
@@ -26,7 +26,7 @@ using namespace tilewire::engine;  // NOLINT(google-build-using-namespace)
 struct Flags {
   std::string device = "auto", json;
   int64_t mebibytes = 1024, block_kib = 4096;
-  int lanes = 4, rounds = 7, spare = 4;
+  int lanes = 4, rounds = 7, spare = 2;
 };
 
 template <typename T>
@@ -72,54 +72,96 @@ std::vector<Case> Cases() {
   };
 }
 
-/// Waits until a staging block is free, or the job has failed.
-void AwaitBlock(Job& job) {
-  std::promise<void> free;
-  job.WhenBlockFree([&free] { free.set_value(); });
-  free.get_future().wait();
+/// Calls `step(resume)` until it returns false. Where it returns true, it calls `resume` once, meanwhile or
+/// later and on any thread; that thread, or this one if it was meanwhile, takes the next step, so that steps
+/// never nest. `resume` keeps the step alive.
+template <typename Step>
+void Repeat(const std::shared_ptr<Step>& step) {
+  for (;;) {
+    // By the step's return or by resume(), whichever comes first: the second one goes on.
+    const auto reached = std::make_shared<std::atomic<bool>>(false);
+    const bool more = (*step)([step, reached] {
+      if (reached->exchange(true)) Repeat(step);
+    });
+    if (!more || !reached->exchange(true)) return;
+  }
 }
 
-/// Sends every block of every operand, operands in turn. `fill`: writes random finite values first.
-void Feed(const std::shared_ptr<Job>& job, bool fill) {
-  Intake intake(job);
-  const auto operands = job->operation().operands();
-  const int64_t total = operands[0].bytes(), block = job->block_bytes();
-  uint32_t seed = 1;
-  for (int64_t at = 0; at < total; at += block) {
-    for (uint32_t operand = 0; operand < operands.size(); ++operand) {
-      const int64_t bytes = std::min(block, total - at);
-      if (Status s = intake.BeginChunk(operand, static_cast<uint64_t>(at), static_cast<uint64_t>(bytes));
-          !s.ok())
-        throw std::runtime_error(s.ToString());
-      while (intake.chunk_left() > 0) {
-        const auto place = intake.NextPlace();
-        if (!place) {
-          if (Status s = job->status(); !s.ok()) throw std::runtime_error(s.ToString());
-          AwaitBlock(*job);
-          continue;
-        }
-        if (fill) {
-          for (size_t i = 0; i + 4 <= place->size(); i += 4) {
-            seed = seed * 1664525 + 1013904223;
-            const float value = static_cast<float>(seed >> 8) * 0x1p-24f;
-            std::memcpy(place->data() + i, &value, 4);
-          }
-        }
-        intake.Filled(place->size());
+/// Sends every block of every operand, operands in turn, as staging blocks come free, on the thread that
+/// frees them: no thread is woken for it. `fill`: writes random finite values first.
+class Feeder {
+ public:
+  Feeder(const std::shared_ptr<Job>& job, bool fill) : job_(job), intake_(job), fill_(fill) {}
+
+  /// As Repeat wants it.
+  template <typename Resume>
+  bool operator()(const Resume& resume) {
+    while (job_->status().ok() && !Done()) {
+      const auto place = intake_.NextPlace();
+      if (!place) {
+        intake_.WhenPlaceFree(resume);
+        return true;
       }
+      if (fill_) Fill(*place);
+      intake_.Filled(place->size());
+    }
+    if (job_->status().ok()) job_->InputEnded();
+    return false;
+  }
+
+ private:
+  /// Whether all was sent; begins the next block if one is to be begun.
+  bool Done() {
+    if (intake_.chunk_left() > 0) return false;
+    const auto operands = job_->operation().operands();
+    const int64_t total = operands[0].bytes(),
+                  at = next_ / static_cast<int64_t>(operands.size()) * job_->block_bytes();
+    if (at >= total) return true;
+    const auto operand = static_cast<uint32_t>(next_++ % static_cast<int64_t>(operands.size()));
+    const Status status = intake_.BeginChunk(
+        operand, static_cast<uint64_t>(at), static_cast<uint64_t>(std::min(job_->block_bytes(), total - at)));
+    if (!status.ok()) job_->Fail(status);
+    return false;
+  }
+
+  void Fill(std::span<std::byte> place) {
+    for (size_t i = 0; i + 4 <= place.size(); i += 4) {
+      seed_ = seed_ * 1664525 + 1013904223;
+      const float value = static_cast<float>(seed_ >> 8) * 0x1p-24f;
+      std::memcpy(place.data() + i, &value, 4);
     }
   }
-  job->InputEnded();
-}
 
-/// Takes all output and lets it go.
-void Drain(Job& job) {
-  for (;;) {
-    std::promise<Result<std::optional<OutputPiece>>> next;
-    job.NextOutput([&next](auto piece) { next.set_value(std::move(piece)); });
-    if (!Take(next.get_future().get())) return;
+  const std::shared_ptr<Job> job_;
+  Intake intake_;
+  const bool fill_;
+  int64_t next_ = 0;
+  uint32_t seed_ = 1;
+};
+
+/// Takes all output and lets it go, on the thread that brings it; `done` is told how the job ended.
+class Drain {
+ public:
+  Drain(std::shared_ptr<Job> job, std::promise<Status>* done) : job_(std::move(job)), done_(done) {}
+
+  template <typename Resume>
+  bool operator()(const Resume& resume) {
+    if (ended_) return false;
+    job_->NextOutput([this, resume](Result<std::optional<OutputPiece>> piece) {
+      ended_ = !piece || !*piece;
+      const Status status = piece ? Status() : piece.error();
+      piece = std::optional<OutputPiece>();
+      if (ended_) done_->set_value(status);
+      resume();
+    });
+    return true;
   }
-}
+
+ private:
+  const std::shared_ptr<Job> job_;
+  std::promise<Status>* const done_;
+  bool ended_ = false;
+};
 
 struct Run {
   double wall_us = 0;     ///< from the first copy's or kernel's begin to the last one's end on the device
@@ -133,9 +175,10 @@ Run RunOnce(Engine& engine, std::unique_ptr<Operation> operation, bool fill) {
   std::promise<Result<std::shared_ptr<Job>>> opened;
   engine.Open(std::move(operation), options, [&opened](auto job) { opened.set_value(std::move(job)); });
   const auto job = Take(opened.get_future().get());
-  std::thread feeder([&] { Feed(job, fill); });
-  Drain(*job);
-  feeder.join();
+  std::promise<Status> ended;
+  Repeat(std::make_shared<Drain>(job, &ended));
+  Repeat(std::make_shared<Feeder>(job, fill));
+  if (Status status = ended.get_future().get(); !status.ok()) throw std::runtime_error(status.ToString());
   const Timing timing = job->timing();
   Run run;
   TimePoint begin = TimePoint::max(), end = TimePoint::min();

@@ -1,7 +1,11 @@
 // A load test that shares nothing with ours: the stub that protoc generates, one thread a caller, and sorted
 // latencies. It calls Kernels.Rmse over two small f32 arrays and prints what it saw as JSON, so that what
 // tilewire-load and the server say can be held against it (agree.py).
+//
+// A call is what it is to a program that has two arrays and wants their RMSE: making the request, sending it,
+// reading the answer, and freeing what the call held. Its latency is all of that.
 #include <grpcpp/grpcpp.h>
+#include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -36,32 +40,59 @@ double Micros(Clock::duration length) {
   return std::chrono::duration<double, std::micro>(length).count();
 }
 
-/// Two random arrays as a request, and their RMSE in plain binary64.
+/// Two random arrays, and their RMSE in plain binary64.
 struct Problem {
-  v1::RmseRequest request;
+  std::vector<float> a, b;
   double expected = 0;
 };
 
 Problem MakeProblem(int elements, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> values(-4, 4);
-  std::vector<float> a(static_cast<size_t>(elements)), b(a.size());
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    a[i] = values(random);
-    b[i] = values(random);
-    sum += (double(a[i]) - double(b[i])) * (double(a[i]) - double(b[i]));
-  }
   Problem problem;
-  problem.expected = std::sqrt(sum / elements);
-  problem.request.mutable_op();
-  for (auto [values_of, operand] :
-       {std::pair(&a, problem.request.mutable_a()), std::pair(&b, problem.request.mutable_b())}) {
-    operand->mutable_spec()->set_dtype(v1::DTYPE_F32);
-    operand->mutable_spec()->add_shape(elements);
-    operand->set_data(values_of->data(), values_of->size() * sizeof(float));
+  double sum = 0;
+  for (int i = 0; i < elements; ++i) {
+    problem.a.push_back(values(random));
+    problem.b.push_back(values(random));
+    const double difference = double(problem.a.back()) - double(problem.b.back());
+    sum += difference * difference;
   }
+  problem.expected = std::sqrt(sum / elements);
   return problem;
+}
+
+void FillOperand(const std::vector<float>& values, v1::Operand* operand) {
+  operand->mutable_spec()->set_dtype(v1::DTYPE_F32);
+  operand->mutable_spec()->add_shape(static_cast<int64_t>(values.size()));
+  operand->set_data(values.data(), values.size() * sizeof(float));
+}
+
+/// How a call ended.
+struct Answer {
+  bool ok = false, right = false;
+  double server_wall_us = 0;
+};
+
+bool Right(const v1::RmseResponse& response, double expected) {
+  double value = 0;
+  const std::string& data = response.result().data();
+  if (data.size() != sizeof(value)) return false;
+  std::copy_n(data.data(), sizeof(value), reinterpret_cast<char*>(&value));
+  return std::abs(value - expected) <= 1e-12 * expected;
+}
+
+/// One call, from arrays to an answer; nothing of it is left.
+Answer CallOnce(v1::Kernels::Stub* stub, const Problem& problem) {
+  v1::RmseRequest request;
+  request.mutable_op();
+  FillOperand(problem.a, request.mutable_a());
+  FillOperand(problem.b, request.mutable_b());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::RmseResponse response;
+  if (!stub->Rmse(&context, request, &response).ok()) return {};
+  return {
+      .ok = true, .right = Right(response, problem.expected), .server_wall_us = response.timing().wall_us()};
 }
 
 /// What one caller saw of the calls of the window.
@@ -111,36 +142,26 @@ class Load {
   }
 
   void CallOn(size_t caller) {
+    prctl(PR_SET_TIMERSLACK, 1000);  // ns: the kernel's own 50 us would make every start of an open loop late
     Seen& seen = seen_[caller];
     const auto begin = At(flags_.warmup), end = At(flags_.warmup + flags_.seconds);
     std::mt19937 random(static_cast<uint32_t>(caller + 1));
     for (Clock::time_point due; Next(&due);) {
       const Problem& problem = problems_[random() % problems_.size()];
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-      v1::RmseResponse response;
-      const grpc::Status status = stubs_[caller % stubs_.size()]->Rmse(&context, problem.request, &response);
+      const Answer answer = CallOnce(stubs_[caller % stubs_.size()].get(), problem);
       const auto now = Clock::now();
       ++seen.made;
       // As tilewire-load counts: closed loops by when a call ended, open ones by when it was due.
       const auto counted = flags_.rate == 0 ? now : due;
       if (counted < begin || counted >= end) continue;
-      if (!status.ok()) {
+      if (!answer.ok) {
         ++seen.errors;
         continue;
       }
       seen.micros.push_back(Micros(now - due));
-      seen.server_wall_us += response.timing().wall_us();
-      seen.wrong += !Right(response, problem.expected);
+      seen.server_wall_us += answer.server_wall_us;
+      seen.wrong += !answer.right;
     }
-  }
-
-  static bool Right(const v1::RmseResponse& response, double expected) {
-    double value = 0;
-    const std::string& data = response.result().data();
-    if (data.size() != sizeof(value)) return false;
-    std::copy_n(data.data(), sizeof(value), reinterpret_cast<char*>(&value));
-    return std::abs(value - expected) <= 1e-12 * expected;
   }
 
   ordered_json Json() const {

@@ -6,7 +6,8 @@
 FOLDER is a bundle or a build. Every round runs, against one server: an overlap study of each operation, closed loops of
 it by several callers, the smallest call, and the peers; so all sides meet the same machine. Figures are medians. With
 --keep the results and pages of the last round are kept. Ctrl-C or SIGTERM ends it, once the program that runs
-has ended, with what was measured so far. README.md says what the rows and columns mean.
+has ended, with what was measured so far; the files are also written anew after every part of a round. README.md says
+what the rows and columns mean.
 """
 import argparse
 import json
@@ -17,8 +18,8 @@ import sys
 
 from beside import Peers
 from compare import beside_cell, plural, render
-from programs import (Failure, Server, add_common_options, find_program, numbers, report_of, run, scratch_folder, spread,
-                      write_text)
+from programs import (Failure, Server, add_common_options, find_program, numbers, report_of, run, scratch_folder, spread, tell,
+                      write_report, write_text)
 
 OPERATIONS = ("rmse", "transpose", "gaussian-pdf")
 SMALL = "rmse, 4 KiB unary, p50"
@@ -137,6 +138,7 @@ class Loads:
                     self.measure([self.busy_row(operation)], self.busy, server, operation)
                 self.measure([SMALL], self.small, server)
         except Failure as failure:  # no server, no rows
+            self.stopper.check()
             for row in self.rows():
                 self.failures.setdefault(row, []).append(str(failure))
 
@@ -188,26 +190,44 @@ def keep(folder, kept):
         raise Failure(f"{kept}: {error.strerror}") from error
 
 
+def peers_round(peers, stopper):
+    """What asks for the end ends the script too, which is no failure of its."""
+    missing = peers.missing
+    peers.round()
+    if stopper.asked:
+        peers.missing = missing
+
+
 def measure(options):
     """The report of all rounds as one object, ready for JSON."""
     peers = Peers(options.peers, options.timeout) if options.peers else None
     stopper = Stopper()
+
+    def report():
+        return {"version": 1, "device": loads.device, "rounds": rounds, "size": options.size,
+                "rows": [make_row(name, loads, peers) for name in loads.rows()]}
+
     with scratch_folder() as folder:
         loads, rounds = Loads(options, folder, stopper), 0
         try:
             for number in range(options.rounds):
-                for side in (loads, peers):
-                    if side:
-                        print(f"round {number + 1} of {options.rounds}: {type(side).__name__.lower()}", file=sys.stderr, flush=True)
-                        side.round()
-                        stopper.check()
+                tell(f"round {number + 1} of {options.rounds}: loads")
+                loads.round()
+                stopper.check()
+                if peers:
+                    write_report(options, report(), render, to_stdout=False)
+                    tell(f"round {number + 1} of {options.rounds}: peers")
+                    peers_round(peers, stopper)
+                    stopper.check()
                 rounds += 1
+                write_report(options, report(), render, to_stdout=False)
+                if options.keep:
+                    keep(folder, options.keep)
         except Stopped:  # machines are lent for a while, and what was measured is worth having
-            print(f"stopped after {rounds} rounds; what the one begun has measured counts", file=sys.stderr)
-        if options.keep:
-            keep(folder, options.keep)
-    return {"version": 1, "device": loads.device, "rounds": rounds, "size": options.size,
-            "rows": [make_row(name, loads, peers) for name in loads.rows()]}
+            tell(f"stopped after {rounds} rounds; what the one begun has measured counts")
+            if options.keep:
+                keep(folder, options.keep)
+    return report()
 
 
 def main():

@@ -2,10 +2,13 @@
 is said when a side is missing or differs. Usage: load_scripts_test.py FOLDER"""
 import json
 import os
+import signal
 import subprocess
 import sys
 import unittest
 
+import agree
+from programs import find_program
 from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
 
@@ -56,6 +59,30 @@ class LoadPeers(Scripts):
         for row in report["rows"]:
             self.assertGreaterEqual(len(row["tilewire"]["rounds"]), 1, row["name"])
 
+    def check_first_round(self):
+        report = json.loads(self.read("report.json"))
+        self.assertEqual(report["rounds"], 1)
+        for row in report["rows"]:
+            self.assertGreaterEqual(len(row["tilewire"]["rounds"]), 1, row["name"])
+            self.assertEqual(row["failed"], [], row["name"])
+            self.assertFalse(any(cell.get("missing") for cell in row["beside"]), row)
+        self.assertIn("rmse, 4 KiB unary", self.read("table.md"))
+
+    def test_nothing_is_lost_where_all_of_the_group_is_ended_and_nobody_listens(self):
+        # Which program runs when the signal comes is chance.
+        peers = self.file("peers.py", PEERS + "import time\ntime.sleep(0.3)\n")
+        words = [sys.executable, "-B", os.path.join(HERE, "load_peers.py"), FOLDER, *map(str, self.SMALL[:-1]), "1000",
+                 "--peers", peers, "--json", self.file("report.json"), "--markdown", self.file("table.md")]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              start_new_session=True) as process:
+            while not (line := process.stderr.readline()).startswith("round 2 of 1000"):
+                self.assertTrue(line, "it ended early")
+            self.check_first_round()  # written before the end
+            process.stderr.close()
+            os.killpg(process.pid, signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=250), 0)
+        self.check_first_round()
+
     def test_what_is_missing_is_named(self):
         done = run("load_peers.py", FOLDER, *self.SMALL[2:], "--device", "cuda:63", "--peers",
                    self.file("peers.py", "import no_module_of_this_name"), "--json", "-")
@@ -73,7 +100,20 @@ class LoadPeers(Scripts):
 
 
 class Agree(Scripts):
-    SMALL = ("--device", "cpu", "--callers", "1,3", "--rate", "60", "--seconds", 1, "--rounds", 2)
+    SMALL = ("--device", "cpu", "--callers", "1,3", "--rate", "60", "--seconds", 0.5, "--rounds", 6, "--budget", 0)
+    # Tells ten times the rate that it had.
+    BOASTER = """#!/bin/sh
+{load} "$@" || exit
+for result; do :; done
+{python} - "$result" <<'END'
+import json, sys
+with open(sys.argv[1]) as file:
+    said = json.load(file)
+said["total"]["calls_per_second"] *= 10
+with open(sys.argv[1], "w") as file:
+    json.dump(said, file)
+END
+"""
 
     def test_every_figure_stands_beside_anothers(self):
         done = run("agree.py", FOLDER, *self.SMALL, "--tolerance", 1e9, "--json", self.file("agree.json"), "--markdown",
@@ -84,11 +124,12 @@ class Agree(Scripts):
                          ["closed loop, 1 caller", "closed loop, 3 callers", "60 calls a second"])
         for setting in report["settings"]:
             self.assertEqual(setting["counts"], [], "calls and bytes agree exactly")
-            self.assertEqual([len(runs) for runs in setting["rounds"].values()], [2, 2])
+            self.assertEqual([len(runs) for runs in setting["rounds"].values()], [6, 6])
             rows = {(row["name"], row["whose"]): row for row in setting["rows"]}
             for row in rows.values():
                 self.assertGreater(row["other"], 0, row)
-                self.assertIn("difference_percent", row)
+                low, high = row["interval_percent"]
+                self.assertTrue(low <= row["difference_percent"] <= high, row)
             # Two ways to add the same times up: on this the machine has no say.
             kernel = rows["kernel at the server, us", "server's own, same runs"]
             self.assertLess(abs(kernel["difference_percent"]), 5)
@@ -97,11 +138,60 @@ class Agree(Scripts):
         for wanted in ("independent client", "latency p50, us", "agree exactly"):
             self.assertIn(wanted, text)
 
-    def test_differences_are_told_by_the_exit_code(self):
-        done = run("agree.py", FOLDER, "--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.5, "--rounds", 1,
-                   "--tolerance", 0)
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(" no ", done.stdout)
+    def test_what_differs_or_is_not_known_is_told_by_the_exit_code(self):
+        words = ("--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.3, "--budget", 0)
+        for name in ("tilewired", "tilewire_independent_bench"):
+            os.symlink(find_program(FOLDER, name), self.file(name))
+        self.file("tilewire-load", self.BOASTER.format(load=find_program(FOLDER, "tilewire-load"), python=sys.executable))
+        done = run("agree.py", self.folder.name, *words, "--rounds", 6)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn(" differs ", done.stdout)
+        done = run("agree.py", FOLDER, *words, "--rounds", 1, "--tolerance", 1e9)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn(" undecided ", done.stdout)
+
+    def test_verdicts(self):
+        row = {"judged": True, "difference_percent": 0.0, "interval_percent": (-5.0, 5.0)}
+        for known, wanted in (((-5.0, 5.0), "agrees"), ((-5.1, 5.0), "undecided"), ((0.0, 5.1), "undecided"),
+                              ((-9.0, 9.0), "undecided"), ((5.0, 9.0), "undecided"), (None, "undecided"),
+                              ((5.1, 9.0), "differs"), ((-9.0, -5.1), "differs")):
+            self.assertEqual(agree.verdict(row | {"interval_percent": known}, 5), wanted, known)
+        self.assertEqual(agree.verdict({"judged": True}, 5), "undecided")
+        self.assertEqual(agree.verdict(row | {"judged": False}, 5), "-")
+        for verdicts, counts, code in ((["agrees", "-"], [], 0), (["agrees", "undecided"], [], 3),
+                                       (["undecided", "differs"], [], 1), (["agrees", "undecided"], ["a byte too many"], 1)):
+            settings = [{"rows": [{"verdict": verdict}], "counts": []} for verdict in verdicts]
+            settings[0]["counts"] = counts
+            self.assertEqual(agree.exit_code({"settings": settings}), code, verdicts)
+
+    def test_no_more_rounds_than_the_budget_or_the_tolerance_ask_for(self):
+        words = ("--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.3, "--rounds", 2, "--json",
+                 self.file("agree.json"))
+        for tolerance, budget in ((1e-9, 0), (1e9, 600)):
+            done = run("agree.py", FOLDER, *words, "--tolerance", tolerance, "--budget", budget)
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            for setting in json.loads(self.read("agree.json"))["settings"]:
+                rounds = setting["rounds"]
+                if budget == 0:
+                    self.assertEqual(len(rounds["load"]), 2)
+                    continue
+                self.assertGreaterEqual(len(rounds["load"]), 6)
+                self.assertTrue(agree.settled(rounds, tolerance))
+                self.assertFalse(agree.settled({side: runs[:-1] for side, runs in rounds.items()}, tolerance))
+
+    def test_where_a_median_may_be(self):
+        self.assertIsNone(agree.interval(range(5)))
+        self.assertEqual(agree.interval([3, 1, 2, 6, 5, 4]), (1, 6))
+        self.assertEqual(agree.interval(range(1, 9)), (1, 8))
+        self.assertEqual(agree.interval(range(1, 10)), (2, 8))
+        self.assertEqual(agree.interval(range(25, 0, -1)), (8, 18))
+        self.assertEqual(agree.interval(range(1, 2001)), (956, 1045))
+        rounds = {side: [{"calls_per_second": rate, "latency_us": {"p50": 100.0, "mean": 110.0}, "stages_us": {},
+                          "server": {"calls_per_second": rate, "wall_us": 50.0}} for rate in rates]
+                  for side, rates in (("load", (100.0, 101.0, 99.0) * 2), ("independent", (100.0,) * 6))}
+        self.assertTrue(agree.settled(rounds, 2.1))
+        self.assertFalse(agree.settled(rounds, 1.9))
+        self.assertFalse(agree.settled({side: runs[1:] for side, runs in rounds.items()}, 1e9), "five tell nothing")
 
     def test_bad_usage(self):
         for words, named in ((["/nowhere"], "/nowhere"), ([FOLDER, "--rate", "0"], "'0'"), ([FOLDER, "--rounds", 0], "--rounds")):

@@ -6,11 +6,29 @@
 //   callers   4 KiB calls from many callers at once, beside as many echoes
 //   access    operands that are sent, resident, or in shared memory
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "server/ops/process.h"
 #include "tests/bench/bench.h"
+
+namespace {
+
+/// SIGTERM and Ctrl-C: without their servers all commands come to an end soon, and tell what they can; a
+/// second one does not wait for that.
+void HeedSignals(const std::stop_token& stop) {
+  for (int signals = 0; !stop.stop_requested();) {
+    if (!tilewire::ops::WaitForSignalFor(std::chrono::milliseconds(50))) continue;
+    tilewire::bench::Child::EndAll();
+    if (++signals > 1) _exit(1);
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace tilewire::bench;  // NOLINT(google-build-using-namespace)
@@ -27,6 +45,7 @@ int main(int argc, char** argv) {
     add(&app, common, &run);
   CLI11_PARSE(app, argc, argv);
   if (!tilewire::ops::PrepareProcess().ok()) return 3;
+  const std::jthread heeds_signals(HeedSignals);
   try {
     return run();
   } catch (const std::exception& e) {

@@ -3,11 +3,16 @@
 //   crowd  many connections, most stalled, jobs among them; bulk and small calls go on beside
 //   full   more stalled jobs than the server runs or queues; uploads under way end well, small calls go on
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
+#include "server/ops/values.h"
 #include "server/rpc/receive_limits.h"
 #include "tests/bench/actives.h"
 #include "tests/bench/bench.h"
@@ -21,54 +26,112 @@ using std::chrono::seconds;
 
 struct Flags {
   int clients = 32, connections = 500, bulk = 4, small = 4;
-  int64_t mebibytes = 64, operand_mib = 1;
-  int64_t quota_mib = rpc::kDefaultReceiveQuotaBytes / kMiB, window_kib = rpc::kDefaultReceiveWindowBytes / kKiB;
+  int64_t mebibytes = 64, operand_mib = 1, seconds = 600;
+  int64_t quota_mib = rpc::kDefaultReceiveQuotaBytes / kMiB,
+          window_kib = rpc::kDefaultReceiveWindowBytes / kKiB;
   std::vector<std::string> phases;
 };
 
 // Stalled jobs that are let in beside the calls that go on; under --max-in-flight.
 constexpr int kStalledJobs = 40, kInFlight = 64;
-constexpr int64_t kPinnedBytes = 64 * kMiB, kSpare = 64 * kMiB;
+constexpr int64_t kSpare = 64 * kMiB;
 constexpr int64_t kBeside = 256 * kMiB;  ///< what a server may take beside its budgets
+
+/// What jobs of two arrays take.
+struct Jobs {
+  int64_t count, array_bytes;
+  int64_t device_bytes() const { return count * 2 * array_bytes; }
+  /// Of staging, where device memory is not host memory: three blocks an array, or all of it.
+  int64_t pinned_bytes(int64_t block_bytes) const {
+    const int64_t blocks = std::min<int64_t>(3, (array_bytes - 1) / block_bytes + 1);
+    return count * 2 * blocks * std::min(block_bytes, array_bytes);
+  }
+};
 
 /// A phase's server, and what is found about it.
 class Phase {
  public:
-  /// `device_bytes` is just what the phase's jobs need, so that the bound is tight.
-  Phase(const Common& common, const Flags& flags, int64_t device_bytes)
-      : device_bytes_(device_bytes),
+  /// Its budgets are just what `jobs` take at once, so that the bound is tight and nobody waits for those who
+  /// stall.
+  Phase(const Common& common, const Flags& flags, const std::vector<Jobs>& jobs)
+      : begin_(std::chrono::steady_clock::now()),
+        device_bytes_(DeviceBytes(jobs)),
+        pinned_bytes_(PinnedBytes(common, jobs)),
         server_(StartServer(
-            common, {"--device-bytes", std::to_string(device_bytes), "--pinned-bytes",
-                     std::to_string(kPinnedBytes), "--receive-quota", std::to_string(flags.quota_mib * kMiB),
-                     "--receive-window", std::to_string(flags.window_kib * kKiB), "--idle-seconds", "3600",
-                     "--queue-seconds", "3600"})) {}
+            common,
+            {"--device-bytes", std::to_string(device_bytes_), "--pinned-bytes", std::to_string(pinned_bytes_),
+             "--receive-quota", std::to_string(flags.quota_mib * kMiB), "--receive-window",
+             std::to_string(flags.window_kib * kKiB), "--idle-seconds", "3600", "--queue-seconds", "3600"})),
+        gpu_(server_.ready_line().find("device=cuda") != std::string::npos),
+        resident_at_begin_(gpu_ ? ResidentAfterFirstCalls(server_) : 0) {}
 
   const std::string& address() const { return server_.address(); }
   /// Adds the phase's row. Whether memory stayed within its bounds, nobody was cut and no call broke.
   bool Judge(const std::string& name, const Tally& tally, const StalledCrowd::Counts& crowd, Report* report) {
-    const int64_t most = server_.resident_bytes_max(), budgets = device_bytes_ + kPinnedBytes;
+    const int64_t most = server_.resident_bytes_max() - resident_at_begin_;
+    const int64_t budgets = gpu_ ? pinned_bytes_ : device_bytes_;
+    const auto seconds_passed =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); };
-    report->Add(name, {{"rss_MiB", mib(most)},
-                       {"budgets_MiB", mib(budgets)},
-                       {"bulk_right", tally.bulk.load()},
-                       {"small_right", tally.small.load()},
-                       {"refused", tally.refused.load()},
-                       {"broken", tally.broken.load()},
-                       {"stalled", crowd.streams},
-                       {"their_MiB", mib(crowd.sent)},
-                       {"ended", crowd.ended + crowd.reset + crowd.closed - crowd.cut},
-                       {"cut", crowd.cut}});
-    return most > 0 && most <= budgets + kBeside && crowd.cut == 0 && tally.broken.load() == 0 &&
+    const bool stopped = Child::all_ended();
+    report->Add(name + (stopped ? " (stopped)" : ""),
+                {{"seconds", seconds_passed},
+                 {"rss_MiB", mib(most)},
+                 {"budgets_MiB", mib(budgets)},
+                 {"bulk_right", tally.bulk.load()},
+                 {"small_right", tally.small.load()},
+                 {"refused", tally.refused.load()},
+                 {"broken", tally.broken.load()},
+                 {"stalled", crowd.streams},
+                 {"their_MiB", mib(crowd.sent)},
+                 {"ended", crowd.ended + crowd.reset + crowd.closed - crowd.cut},
+                 {"cut", crowd.cut}});
+    return !stopped && most > 0 && most <= budgets + kBeside && crowd.cut == 0 && tally.broken.load() == 0 &&
            tally.small.load() > 0;
   }
 
  private:
-  const int64_t device_bytes_;
+  /// Memory of a GPU is none of the host's, but its driver takes some of that: when it starts, and for code
+  /// when that first runs.
+  static int64_t ResidentAfterFirstCalls(const Child& server) {
+    const Problem little(2);
+    Tally tally;
+    {
+      Actives actives(server.address(), &little, &tally);
+      actives.PushOnce();
+      actives.CallSmall(1, 1);
+    }
+    if (tally.broken.load() > 0) throw std::runtime_error("the first calls failed");
+    return server.resident_bytes();
+  }
+  static int64_t DeviceBytes(const std::vector<Jobs>& jobs) {
+    int64_t bytes = kSpare;
+    for (const Jobs& kind : jobs) bytes += kind.device_bytes();
+    return bytes;
+  }
+  static int64_t PinnedBytes(const Common& common, const std::vector<Jobs>& jobs) {
+    const auto block_bytes = ops::ParseBytes("--block-bytes", common.block_bytes, 1, kGiB);
+    if (!block_bytes) throw std::runtime_error(block_bytes.error().ToString());
+    int64_t bytes = kSpare;
+    for (const Jobs& kind : jobs) bytes += kind.pinned_bytes(*block_bytes);
+    return bytes;
+  }
+
+  const std::chrono::steady_clock::time_point begin_;
+  const int64_t device_bytes_, pinned_bytes_;
   const Child server_;
+  const bool gpu_;
+  const int64_t resident_at_begin_;
 };
 
+/// Waits until everybody who stalls has come as far as they get.
+void Settle(const StalledCrowd& crowd, const std::string& phase, Report* report) {
+  if (!crowd.WaitUntilQuiet(seconds(1), seconds(60)))
+    report->Note(phase + ": after a minute the stalled clients still sent or received");
+}
+
 bool Push(const Common& common, const Flags& flags, const Problem& problem, Report* report) {
-  Phase server(common, flags, flags.clients * (flags.mebibytes + 1) * kMiB + kSpare);
+  Phase server(common, flags, {{flags.clients, (flags.mebibytes + 1) * kMiB / 2}});
   const std::vector<Stall> stalls(static_cast<size_t>(flags.clients / 2), Stall::kOneOperand);
   StalledCrowd crowd(server.address(), stalls, flags.mebibytes / 2 * kMiB);
   Tally tally;
@@ -77,7 +140,7 @@ bool Push(const Common& common, const Flags& flags, const Problem& problem, Repo
     for (int i = flags.clients / 2; i < flags.clients; ++i) actives.PushOnce();
     actives.CallSmall(1, 100);
   }
-  crowd.WaitUntilQuiet(seconds(1), seconds(120));
+  Settle(crowd, "push", report);
   const bool all = tally.bulk.load() == flags.clients - flags.clients / 2;
   return server.Judge("push", tally, crowd.counts(), report) && all;
 }
@@ -85,7 +148,7 @@ bool Push(const Common& common, const Flags& flags, const Problem& problem, Repo
 bool Crowd(const Common& common, const Flags& flags, const Problem& problem, Report* report) {
   Phase server(
       common, flags,
-      (kStalledJobs * 2 * flags.operand_mib + flags.bulk * (problem.mebibytes() + 1)) * kMiB + kSpare);
+      {{kStalledJobs, flags.operand_mib * kMiB}, {flags.bulk, (problem.mebibytes() + 1) * kMiB / 2}});
   constexpr Stall kJobs[] = {Stall::kMidBlock, Stall::kMidMessage, Stall::kOneOperand, Stall::kReadsNothing};
   std::vector<Stall> stalls;
   for (int i = 0; i < flags.connections; ++i)
@@ -96,7 +159,7 @@ bool Crowd(const Common& common, const Flags& flags, const Problem& problem, Rep
     Actives actives(server.address(), &problem, &tally);
     for (int i = 0; i < flags.bulk; ++i) actives.Push(3);
     actives.CallSmall(flags.small, 200);
-    crowd.WaitUntilQuiet(seconds(1), seconds(120));
+    Settle(crowd, "crowd", report);
   }
   const bool all = tally.bulk.load() == 3 * flags.bulk && tally.refused.load() == 0;
   return server.Judge("crowd", tally, crowd.counts(), report) && all;
@@ -104,7 +167,7 @@ bool Crowd(const Common& common, const Flags& flags, const Problem& problem, Rep
 
 bool Full(const Common& common, const Flags& flags, const Problem& problem, Report* report) {
   Phase server(common, flags,
-               (kInFlight * 2 * flags.operand_mib + flags.bulk * problem.mebibytes()) * kMiB + kSpare);
+               {{kInFlight, flags.operand_mib * kMiB}, {flags.bulk, problem.mebibytes() * kMiB / 2}});
   constexpr Stall kJobs[] = {Stall::kOneOperand, Stall::kMidMessage};
   std::vector<Stall> stalls;
   for (int i = 0; i < flags.connections; ++i) stalls.push_back(kJobs[i % 2]);
@@ -116,7 +179,7 @@ bool Full(const Common& common, const Flags& flags, const Problem& problem, Repo
     for (int i = 0; i < flags.bulk; ++i) actives.PushHeld();
     actives.WaitUntilHeld(flags.bulk);
     crowd.emplace(server.address(), stalls, flags.operand_mib * kMiB);
-    crowd->WaitUntilQuiet(seconds(1), seconds(120));
+    Settle(*crowd, "full", report);
     actives.CallSmall(flags.small, 200);
     actives.Let();
   }
@@ -124,18 +187,36 @@ bool Full(const Common& common, const Flags& flags, const Problem& problem, Repo
   return server.Judge("full", tally, crowd->counts(), report) && all;
 }
 
+/// Ends all servers when the time is over, and so whatever waits for them.
+void EndAt(const std::stop_token& stop, std::chrono::steady_clock::time_point end) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any wake;
+  if (!wake.wait_until(lock, stop, end, [&] { return stop.stop_requested(); })) Child::EndAll();
+}
+
 int Overload(const Common& common, const Flags& flags) {
+  const std::jthread ends(EndAt, std::chrono::steady_clock::now() + seconds(flags.seconds));
   const auto chosen = [&](const char* name) {
-    return flags.phases.empty() ||
-           std::find(flags.phases.begin(), flags.phases.end(), name) != flags.phases.end();
+    return !Child::all_ended() && (flags.phases.empty() || std::find(flags.phases.begin(), flags.phases.end(),
+                                                                     name) != flags.phases.end());
   };
   Report report("stalled clients, receive quota " + std::to_string(flags.quota_mib) + " MiB, window " +
                 std::to_string(flags.window_kib) + " KiB");
+  report.Follow(common.json);
   bool good = true;
   const Problem large(flags.mebibytes), usual(std::min<int64_t>(flags.mebibytes, 32));
-  if (chosen("push")) good &= Push(common, flags, large, &report);
-  if (chosen("crowd")) good &= Crowd(common, flags, usual, &report);
-  if (chosen("full")) good &= Full(common, flags, usual, &report);
+  try {
+    if (chosen("push")) good &= Push(common, flags, large, &report);
+    if (chosen("crowd")) good &= Crowd(common, flags, usual, &report);
+    if (chosen("full")) good &= Full(common, flags, usual, &report);
+  } catch (const std::runtime_error&) {  // nobody to connect to any more
+    if (!Child::all_ended()) throw;
+  }
+  if (Child::all_ended()) {
+    report.Note("stopped: the phases that were not done by then are missing, or say so");
+    good = false;
+  }
   report.Note(good ? "all within bounds: rss at most 256 MiB over the budgets, nobody cut, every call that "
                      "was not refused came out right"
                    : "NOT within bounds");
@@ -158,6 +239,8 @@ void AddOverload(CLI::App* app, const Common& common, Run* run) {
   number("--operand-mib", &flags->operand_mib, "crowd, full: bytes of an operand of theirs, MiB", 1, 1024);
   number("--bulk", &flags->bulk, "crowd, full: uploads beside them", 0, 20);
   number("--small", &flags->small, "crowd, full: callers of small calls beside them", 1, 64);
+  number("--seconds", &flags->seconds, "most that all of it may take; then it ends with what is known", 1,
+         86400);
   number("--quota-mib", &flags->quota_mib, "receive quota of the server, MiB", 8, 1 << 20);
   number("--window-kib", &flags->window_kib, "receive window of the server, KiB; 0: what gRPC chooses", 0,
          16384);

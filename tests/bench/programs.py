@@ -151,14 +151,28 @@ def table(head, rows, markdown=False):
                                for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in [head, *rows])
 
 
-def write_text(path, text):
-    """To a file, or to stdout for "-"."""
-    if path == "-":
-        print(text)
-        return
+def tell(text, stream=None):
+    """A line for whoever reads stderr, or another stream. Where nobody does any more, the measurement goes on."""
+    stream = stream or sys.stderr
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python says so once more when it ends
+
+
+def write_text(path, text):
+    """To a file, or to stdout for "-". A file is there whole: who is killed meanwhile leaves the one before. Links stay."""
+    if path == "-":
+        tell(text, sys.stdout)
+        return
+    place = os.path.realpath(path)
+    whole = os.path.isfile(path) or not os.path.exists(path)  # a device or a pipe cannot be replaced
+    beside = place + ".part" if whole else path
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
             file.write(text + "\n")
+        if whole:
+            os.replace(beside, place)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
 
@@ -171,20 +185,25 @@ def add_common_options(parser, rounds=5):
     parser.add_argument("--markdown", metavar="FILE", help="write the table there (-: stdout, instead of the text)")
 
 
+def write_report(options, report, render, to_stdout=True):
+    """The files that --json and --markdown name; and what they want on stdout."""
+    if options.json and (to_stdout or options.json != "-"):
+        write_text(options.json, json.dumps(report, indent=1))
+    if options.markdown and (to_stdout or options.markdown != "-"):
+        write_text(options.markdown, render(report, markdown=True))
+
+
 def report_of(options, measure, render):
     """What measure(options) finds, written as JSON, Markdown or, where neither goes to stdout, as text. None where that
     failed, which then has been said."""
     try:
         report = measure(options)
-        if options.json:
-            write_text(options.json, json.dumps(report, indent=1))
-        if options.markdown:
-            write_text(options.markdown, render(report, markdown=True))
+        write_report(options, report, render)
     except Failure as failure:
-        print(f"error: {failure}", file=sys.stderr)
+        tell(f"error: {failure}")
         return None
     if "-" not in (options.json, options.markdown):
-        print(render(report, markdown=False))
+        tell(render(report, markdown=False), sys.stdout)
     return report
 
 

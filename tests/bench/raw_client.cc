@@ -66,13 +66,13 @@ double RawClient::Push(const char* data, size_t bytes, size_t message_bytes) {
   return seconds;
 }
 
-std::vector<double> RawClient::Echo(size_t bytes, int count, double hold_us) {
+std::vector<double> RawClient::Echo(size_t bytes, int count, double hold_us, bool apart) {
   const std::string text(bytes, 'x');
   std::vector<double> micros;
   for (int i = 0; i < count; ++i) {
     grpc::CompletionQueue queue;
     grpc::ClientContext context;
-    if (hold_us > 0) context.AddMetadata("hold-us", std::to_string(hold_us));
+    if (hold_us > 0) context.AddMetadata(apart ? "hold-apart-us" : "hold-us", std::to_string(hold_us));
     const double begin = Now();
     auto call = impl_->stub->PrepareCall(&context, "/raw/echo", &queue);
     call->StartCall(nullptr);

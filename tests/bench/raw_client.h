@@ -17,8 +17,9 @@ class RawClient {
   /// the seconds from the first byte to the status.
   double Push(const char* data, size_t bytes, size_t message_bytes);
   /// Microseconds of each of `count` round trips of `bytes` bytes over one /raw/echo stream a call. The peer
-  /// holds each one back for so many microseconds, busily: what it would take for work.
-  std::vector<double> Echo(size_t bytes, int count, double hold_us = 0);
+  /// holds each one back for so many microseconds, busily: what it would take for work. `apart`: on a thread
+  /// of its own that also sends the echo, while the one that took the message goes on and sleeps.
+  std::vector<double> Echo(size_t bytes, int count, double hold_us = 0, bool apart = false);
 
  private:
   struct Impl;

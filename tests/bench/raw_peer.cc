@@ -2,7 +2,7 @@
 //   /raw/sink: bidirectional; copies every byte once into a pool of memory, while the next message comes, and
 //   answers one empty message at half-close
 //   /raw/echo: bidirectional; sends every message back, after as many microseconds of work as the call's
-//   hold-us says
+//   hold-us says, or hold-apart-us, where a thread of its own does the work and sends the message
 // Arguments: bytes of the pool, of the receive quota and of the receive window; each may be left out.
 // Prints "raw ready ADDR" and runs until SIGTERM.
 #include <grpcpp/generic/async_generic_service.h>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
+#include "server/engine/serial_thread.h"
 #include "server/ops/process.h"
 #include "server/rpc/coroutine.h"
 #include "server/rpc/transport.h"
@@ -26,6 +27,14 @@
 namespace {
 
 using namespace tilewire;  // NOLINT(google-build-using-namespace)
+
+using Seconds = std::chrono::duration<double>;
+using Until = std::chrono::time_point<std::chrono::steady_clock, Seconds>;
+
+void WorkUntil(Until until) {
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
 
 class Peer {
  public:
@@ -79,7 +88,15 @@ class Peer {
       grpc::ByteBuffer message;
       message.Swap(&call->next);
       if (echo) {
-        Hold(call->context);
+        const Until now = std::chrono::steady_clock::now();
+        WorkUntil(now + Asked(call->context, "hold-us"));
+        if (const Seconds apart = Asked(call->context, "hold-apart-us"); apart > Seconds(0))
+          co_await rpc::OnAnyThread<bool>([&](auto resume) {
+            worker_.Post([until = now + apart, resume] {
+              WorkUntil(until);
+              resume(true);
+            });
+          });
         co_await rpc::Operation([&](void* tag) { call->stream.Write(message, tag); });
         call->BeginRead();
       } else {
@@ -93,15 +110,12 @@ class Peer {
     --active_;
   }
 
-  /// Keeps its thread busy for as long as the client asks.
-  static void Hold(const grpc::ServerContext& context) {
-    const auto asked = context.client_metadata().find("hold-us");
-    if (asked == context.client_metadata().end()) return;
-    const double micros =
-        std::strtod(std::string(asked->second.data(), asked->second.size()).c_str(), nullptr);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>(micros);
-    while (std::chrono::steady_clock::now() < until) {
-    }
+  /// How long the client asks for.
+  static Seconds Asked(const grpc::ServerContext& context, const char* key) {
+    const auto asked = context.client_metadata().find(key);
+    if (asked == context.client_metadata().end()) return Seconds(0);
+    return std::chrono::duration<double, std::micro>(
+        std::strtod(std::string(asked->second.data(), asked->second.size()).c_str(), nullptr));
   }
 
   void CopyIntoPool(const grpc::ByteBuffer& message) {
@@ -117,6 +131,7 @@ class Peer {
     }
   }
 
+  engine::SerialThread worker_{"held-apart"};
   const size_t pool_bytes_;
   char* pool_;
   int port_ = 0;

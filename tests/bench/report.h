@@ -13,18 +13,24 @@ class Report {
   using Values = std::vector<std::pair<std::string, double>>;
 
   explicit Report(std::string title) : title_(std::move(title)) {}
+  /// From now on the table goes to stdout row by row, as they are added; columns are those of the first row.
+  /// Nothing for JSON, which Print writes.
+  void Follow(bool json) { following_ = !json; }
   /// A number with its unit in its name ("p50_us").
   void Add(const std::string& row, const Values& values);
   /// A line under the table; "note" in JSON.
   void Note(const std::string& note) { notes_.push_back(note); }
-  /// On stdout.
+  /// On stdout, what is not there yet.
   void Print(bool json) const;
 
  private:
   void PrintTable() const;
+  void PrintHead(size_t name_width) const;
+  void PrintRow(const std::pair<std::string, Values>& row, size_t name_width) const;
   const std::string title_;
   std::vector<std::pair<std::string, Values>> rows_;
   std::vector<std::string> columns_, notes_;
+  bool following_ = false;
 };
 
 }  // namespace tilewire::bench

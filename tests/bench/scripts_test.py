@@ -1,5 +1,5 @@
-"""compare.py and sweep.py at sizes that measure nothing: shape of tables, files that other programs can read, and what is
-said when a side is missing. Usage: scripts_test.py FOLDER"""
+"""compare.py, sweep.py and tilewire_bench overload at sizes that measure nothing: shape of tables, files that other
+programs can read, and what is said when a side is missing. Usage: scripts_test.py FOLDER"""
 import csv
 import io
 import json
@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import programs
 
 FOLDER = sys.argv.pop(1)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -54,6 +56,31 @@ class Scripts(unittest.TestCase):
     def read(self, name):
         with open(self.file(name), encoding="utf-8") as file:
             return file.read()
+
+
+class Files(Scripts):
+    def test_a_file_is_replaced_as_a_whole_and_links_to_it_stay(self):
+        os.mkdir(self.file("elsewhere"))
+        os.symlink(os.path.join("elsewhere", "report"), self.file("link"))
+        for text in ("first", "second"):  # the link leads to nothing yet, then to a file
+            programs.write_text(self.file("link"), text)
+            self.assertTrue(os.path.islink(self.file("link")))
+            self.assertEqual(self.read("elsewhere/report"), text + "\n")
+        with open(self.file("elsewhere/report"), encoding="utf-8") as before:
+            programs.write_text(self.file("link"), "third")
+            self.assertEqual(before.read(), "second\n", "who reads meanwhile has all of the one before")
+        self.assertEqual(os.listdir(self.file("elsewhere")), ["report"])
+
+    def test_what_is_no_file_is_written_to(self):
+        os.mkfifo(self.file("pipe"))
+        reading = os.open(self.file("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reading)
+        os.symlink("pipe", self.file("link"))
+        programs.write_text(self.file("link"), "text")
+        self.assertEqual(os.read(reading, 100), b"text\n")
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["link", "pipe"])
+        with self.assertRaisesRegex(programs.Failure, "nowhere"):
+            programs.write_text(self.file("nowhere/report"), "text")
 
 
 class Compare(Scripts):
@@ -187,6 +214,38 @@ class Sweep(Scripts):
             done = run("sweep.py", *words)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(named, done.stderr)
+
+
+class Overload(Scripts):
+    WORDS = (os.path.join(FOLDER, "tilewire_bench"), "--device", "cpu", "overload", "--mib", "4", "--clients", "4", "--connections",
+             "60", "--bulk", "1", "--small", "1")  # who stalls is waited for: a phase takes more than a second
+
+    def test_every_phase_keeps_its_bounds(self):
+        done = subprocess.run([*self.WORDS, "--json"], capture_output=True, text=True, check=False, timeout=250)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        report = json.loads(done.stdout)
+        rows = {row["name"]: row for row in report["rows"]}
+        self.assertEqual(list(rows), ["push", "crowd", "full"])
+        self.assertEqual([row["bulk_right"] for row in rows.values()], [2, 3, 1])
+        self.assertEqual([(row["stalled"], row["broken"], row["cut"]) for row in rows.values()],
+                         [(2, 0, 0), (60, 0, 0), (60, 0, 0)])
+        self.assertIn("all within bounds", report["notes"][-1])
+
+    def test_stopped_it_ends_its_servers_and_tells_what_it_has(self):
+        with subprocess.Popen(self.WORDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            while not (line := process.stdout.readline()).startswith("push "):
+                self.assertTrue(line, "a row is told when its phase is done")
+            process.terminate()
+            told, said = process.communicate(timeout=250)
+        self.assertEqual(process.returncode, 1, told + said)
+        self.assertIn("stopped: ", told)
+        self.assertIn("NOT within bounds", told)
+
+    def test_the_time_that_it_may_take_ends_it(self):
+        done = subprocess.run([*self.WORDS, "--phases", "crowd", "--seconds", "1"], capture_output=True, text=True, check=False,
+                              timeout=250)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("stopped: ", done.stdout)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,12 @@ const NamedShape kShapes[] = {{{300, 1}, {1}},           {{300, 2}, {1}},
                               {{300, 15}, {1}},          {{900, 31}, {1}},
                               {{100, 65}, {1}},          {{100, 129}, {1}},
                               {{70, 255}, {1}},          {{37, 100, 100}, {1}},
-                              {{24, 64, 33}, {1}},       {{6, 250, 64}, {1}}};
+                              {{40, 3, 30, 64}, {0, 2}}, {{9, 3, 50, 2, 37}, {0, 2, 4}},
+                              {{500, 9, 5}, {0, 2}},     {{30, 9, 101}, {0, 2}},
+                              {{24, 64, 33}, {1}},       {{6, 250, 64}, {1}},
+                              {{2500, 257}, {1}},        {{2500, 300}, {1}},
+                              {{2500, 136}, {1}},        {{2500, 160}, {1}},
+                              {{34001, 257}, {1}}};
 
 uint64_t Seed(uint64_t usual) {
   const char* text = std::getenv("TILEWIRE_TEST_SEED");
@@ -83,6 +88,38 @@ TEST_F(RmseCuda, ThousandsOfRandomShapes) {
     if (i % 2 == 0) shifts.a = shifts.b = static_cast<int64_t>(random() % 17);
     if (i % 8 == 0) shifts.b = static_cast<int64_t>(random() % 17);
     Check(one, i % 3 != 0, shifts, random);
+  }
+}
+
+// Many segments, around the lengths where a row of lanes, a round of accumulators or a word ends, beginning
+// anywhere in a word.
+TEST_F(RmseCuda, ManySegmentsOfLengthsAroundARowOfLanes) {
+  std::mt19937_64 random(Seed(27));
+  constexpr int64_t kSegments = 2500, kLongest = 1025;
+  for (const DType dtype : RealDTypes()) {
+    const auto most = *MakeSpec(dtype, std::vector<int64_t>{kSegments, kLongest});
+    const auto a = reference::RandomOperand(most, true, random);
+    const auto b = reference::RandomOperand(most, true, random);
+    for (const int64_t n : {129, 160, 223, 225, 255, 256, 257, 287, 288,  289,  300,  383,
+                            385, 500, 511, 512, 513, 545, 767, 769, 1001, 1023, 1024, 1025}) {
+      const auto spec = *MakeSpec(dtype, std::vector<int64_t>{kSegments - n % 4, n});
+      const auto shift = static_cast<int64_t>(random() % 17);
+      Check({spec, {1}, Output::kRmse}, Bytes(a.begin(), a.begin() + spec.bytes()),
+            Bytes(b.begin(), b.begin() + spec.bytes()), {shift, shift});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// So many that warps copy several stages of them, and sweeps are whole.
+TEST_F(RmseCuda, SegmentsOfManyStages) {
+  std::mt19937_64 random(Seed(28));
+  for (const DType dtype : RealDTypes()) {
+    const int64_t size = SizeOf(dtype), n = size == 1 ? 528 : size == 2 ? 264 : size == 4 ? 270 : 140;
+    for (const Shifts shifts : {Shifts{0, 0}, Shifts{5, 5}}) {
+      CheckLarge({*MakeSpec(dtype, std::vector<int64_t>{100'003, n}), {1}, Output::kRmse}, shifts, random);
+      if (HasFatalFailure()) return;
+    }
   }
 }
 

@@ -2,8 +2,8 @@
 // memory, and whatever happens to either.
 #include "proto/wire/codec.h"
 #include "tests/bench/crowd.h"
-#include "tests/integration/held_device.h"
 #include "tests/integration/helpers.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::testing {
 namespace {

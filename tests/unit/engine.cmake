@@ -6,7 +6,7 @@ tilewire_test(tilewire_engine_tests
           unit/engine_streams_test.cc unit/engine_lane_clock_test.cc unit/engine_window_test.cc
           unit/engine_window_rules_test.cc unit/engine_ceilings_test.cc
           unit/engine_array_store_test.cc unit/engine_array_model_test.cc
-          unit/engine_resident_test.cc unit/engine_resident_failure_test.cc
+          unit/engine_resident_test.cc unit/engine_resident_failure_test.cc unit/engine_resident_result_test.cc unit/engine_awaited_test.cc
           unit/engine_guarded_copy_test.cc unit/engine_region_store_test.cc unit/engine_region_job_test.cc
           unit/engine_region_failure_test.cc unit/engine_device_region_test.cc
           unit/engine_device_region_store_test.cc

@@ -40,6 +40,24 @@ inline Result<std::string> Put(Engine& engine, const Bytes& bytes, const ArraySp
   return id;
 }
 
+/// Puts bytes; an array that no id names any more: it is gone with its last use.
+inline ArrayUse PutForUse(Engine& engine, const Bytes& bytes, const ArraySpec& spec) {
+  const std::string id = Put(engine, bytes, spec).value();
+  ArrayUse use = engine.arrays().Use(id, "anonymous", "array").value();
+  EXPECT_TRUE(engine.arrays().Delete(id, "anonymous").ok());
+  return use;
+}
+
+/// All operands of a problem, put for JobOptions::residents. Nothing else is under way in the end.
+inline std::vector<ArrayUse> PutOperands(Engine& engine, const Problem& problem) {
+  const auto operation = problem.make();
+  std::vector<ArrayUse> uses;
+  for (size_t i = 0; i < problem.operands.size(); ++i)
+    uses.push_back(PutForUse(engine, problem.operands[i], operation->operands()[i]));
+  EXPECT_TRUE(Becomes([&engine] { return engine.stats().jobs_in_flight == 0; }));
+  return uses;
+}
+
 inline ArraySpec SpecOf(const std::vector<int64_t>& dims, DType dtype = DType::kU8) {
   return *MakeSpec(dtype, dims);
 }

@@ -206,5 +206,27 @@ TEST(HelpedJobs, ThatWaitedToBeLetInNeedNoHelp) {
   EXPECT_EQ(*output, problem.expected);
 }
 
+TEST(BulkJobs, KernelsBehindCopiesWakeNobody) {
+  std::vector<const Lane*> lanes;
+  testing::Setup setup;
+  setup.wrap = [&lanes](auto device) {
+    return std::make_unique<testing::LaneWrapper>(std::move(device), [&lanes](auto lane) {
+      lanes.push_back(lane.get());
+      return lane;
+    });
+  };
+  const auto engine = testing::MakeEngine(setup);
+  ASSERT_GE(lanes.size(), 3U);
+  const Problem problem = testing::FineTransposeProblem(3);
+  // A thread that is taken off its processor for long leaves the kernel to the lane's own one: not every
+  // time.
+  EXPECT_TRUE(testing::Becomes([&] {
+    const uint64_t before = lanes[1]->wakes();
+    const auto output = testing::RunJob(*engine, problem, {testing::Ascending(problem, 50'000)});
+    EXPECT_TRUE(output && *output == problem.expected);
+    return lanes[1]->wakes() == before;
+  }));
+}
+
 }  // namespace
 }  // namespace tilewire::engine

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/unit/engine_testing.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::engine {
 namespace {
@@ -94,15 +95,18 @@ TEST(JobFailure, LaunchesNothingMore) {
   for (const int lanes : {2, 3}) {
     testing::Setup setup;
     setup.options.lanes = lanes;
-    setup.slow = SlowOptions{.copy_in = milliseconds(400)};  // longer than this thread may be kept waiting
+    const auto gate = std::make_shared<tilewire::testing::Gate>();
+    setup.wrap = tilewire::testing::HeldBy(gate);
     setup.faults = std::make_shared<Faults>();
     const auto engine = testing::MakeEngine(setup);
+    gate->Close();
     const Problem problem = testing::FineTransposeProblem(1);
     {
       const auto job = *testing::Open(*engine, problem.make());
       Intake intake(job);
-      ASSERT_TRUE(testing::Send(*job, intake, {0, 0, 3 * 4096}, problem.operands[0]).ok());  // a whole range
+      EXPECT_TRUE(testing::Send(*job, intake, {0, 0, 3 * 4096}, problem.operands[0]).ok());  // a whole range
       job->Fail(kGone);  // its copies are still on their way
+      gate->Open();
     }
     EXPECT_TRUE(testing::BecomesIdle(*engine));
     EXPECT_EQ(setup.faults->count(Submitted::kCopyIn), 3);

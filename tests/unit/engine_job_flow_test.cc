@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -246,17 +247,11 @@ TEST(JobFlow, TimingTellsWhatHappened) {
     EXPECT_EQ(timing.spans.size(), staged ? 1U + 72 + 24 + 72 : 1U + 24);
     // No copy waits on a stream behind a kernel, or behind a copy the other way.
     if (!staged) continue;
-    for (const Span& span : timing.spans) {
-      if (span.stage == Stage::kH2D) {
-        EXPECT_EQ(span.track, 0U);
+    const std::map<Stage, uint32_t> tracks = {{Stage::kH2D, 0}, {Stage::kKernel, 1}, {Stage::kD2H, 2}};
+    for (const Span& span : timing.spans)
+      if (const auto track = tracks.find(span.stage); track != tracks.end()) {
+        EXPECT_EQ(span.track, track->second) << StageName(span.stage);
       }
-      if (span.stage == Stage::kKernel) {
-        EXPECT_EQ(span.track, 1U);
-      }
-      if (span.stage == Stage::kD2H) {
-        EXPECT_EQ(span.track, 2U);
-      }
-    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine_regions_testing.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::engine {
 namespace {
@@ -26,7 +27,10 @@ TEST(RegionJob, MemoryThatGoesAwayFailsTheJobAlone) {
     for (const bool grown_again : {true, false})
       for (const bool result : {true, false}) {
         SCOPED_TRACE(std::to_string(staged) + std::to_string(grown_again) + std::to_string(result));
-        const auto engine = testing::MakeEngine(Slow(staged));
+        testing::Setup setup = Slow(staged);
+        const auto gate = std::make_shared<tilewire::testing::Gate>();
+        setup.wrap = tilewire::testing::HeldBy(gate);
+        const auto engine = testing::MakeEngine(setup);
         const Problem problem = testing::TransposeProblem(DType::kF32, {310, 549}, {1, 0}, 8);
         Placed placed(*engine, problem);
         SharedFile operand(problem.operands[0].size());  // apart, where the result is what goes
@@ -38,9 +42,11 @@ TEST(RegionJob, MemoryThatGoesAwayFailsTheJobAlone) {
         } else {
           options.result_region = {};
         }
+        gate->Close(5);  // the other copies come after the cut, however long that takes
         auto job = testing::Open(*engine, problem.make(), options);
-        ASSERT_TRUE(job) << job.error().ToString();
         placed.file().ResizeElsewhere(5000);
+        gate->Open();
+        ASSERT_TRUE(job) << job.error().ToString();
         if (grown_again && !result) {
           // Bytes that are there again are zeros: a wrong result, if any, and nothing worse.
           placed.file().ResizeElsewhere(placed.file().bytes());
@@ -84,6 +90,8 @@ TEST(RegionJob, WhatChangesWhileItIsReadHarmsNobody) {
 
 TEST(RegionJob, CancelledAndFailedJobsLetGoOfTheirRegions) {
   testing::Setup setup = Slow(true);
+  const auto gate = std::make_shared<tilewire::testing::Gate>();
+  setup.wrap = tilewire::testing::HeldBy(gate);
   setup.faults = std::make_shared<Faults>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = testing::TransposeProblem(DType::kF32, {310, 549}, {1, 0}, 8);
@@ -93,10 +101,12 @@ TEST(RegionJob, CancelledAndFailedJobsLetGoOfTheirRegions) {
       setup.faults->FailNth(Submitted::kCopyIn, 3, Status(Code::kInternal, "INTERNAL_ERROR", "copy"));
     if (way == 2)
       setup.faults->FailNth(Submitted::kCopyOut, 2, Status(Code::kInternal, "INTERNAL_ERROR", "copy"));
+    if (way == 0) gate->Close(5);  // it is not done before it is cancelled
     auto job = testing::Open(*engine, problem.make(), placed.Options(*engine, 1, true));
-    ASSERT_TRUE(job);
     EXPECT_TRUE(engine->regions().Unregister(placed.id(), "anonymous").ok()) << "while it is in use";
-    if (way == 0) (*job)->Fail(Status(Code::kCancelled, "CANCELLED", "gone"));
+    if (way == 0 && job) (*job)->Fail(Status(Code::kCancelled, "CANCELLED", "gone"));
+    gate->Open();
+    ASSERT_TRUE(job);
     if (way < 3) {
       EXPECT_FALSE(testing::Collect(**job)) << way;
     } else {

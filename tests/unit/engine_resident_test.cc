@@ -47,10 +47,7 @@ Opened OpenWith(Engine& engine, const Problem& problem, unsigned mask, JobOption
     opened.resident.push_back((mask >> i & 1) != 0);
     options.residents.emplace_back();
     if (!opened.resident.back()) continue;
-    const auto id = testing::Put(engine, problem.operands[i], operation->operands()[i]);
-    EXPECT_TRUE(id) << id.error().ToString();
-    options.residents.back() = *engine.arrays().Use(*id, "anonymous", "array");
-    EXPECT_TRUE(engine.arrays().Delete(*id, "anonymous").ok());  // the job's use keeps it
+    options.residents.back() = testing::PutForUse(engine, problem.operands[i], operation->operands()[i]);
   }
   auto job = testing::Open(engine, problem.make(), options);
   EXPECT_TRUE(job) << job.error().ToString();
@@ -142,17 +139,16 @@ TEST(Resident, SeveralStreamsCarryWhatNeedsNoInput) {
     setup.staged = staged;
     const auto engine = testing::MakeEngine(setup);
     const Bytes bytes = testing::RandomBytes(300'001, 5);
-    const auto id = testing::Put(*engine, bytes, testing::SpecOf({300'001}));
-    ASSERT_TRUE(id);
     JobOptions options{.streams = 3};
-    options.residents = {*engine->arrays().Use(*id, "anonymous", "array")};
+    options.residents = {testing::PutForUse(*engine, bytes, testing::SpecOf({300'001}))};
     const auto job = *testing::Open(*engine, MakePass(testing::SpecOf({300'001}), "get"), options);
     options.residents.clear();
     EXPECT_GE(job->max_streams(), 3);
     Bytes out(bytes.size());
+    // All join first: nobody joins once all output was taken, which one stream's thread may do alone.
+    for (int number = 1; number < 3; ++number) ASSERT_EQ(job->Join().value(), number);
     std::vector<std::thread> joined;
-    for (int i = 0; i < 2; ++i) {
-      const int number = *job->Join();
+    for (int number = 1; number < 3; ++number) {
       joined.emplace_back([&job, &out, number] {
         job->InputEnded(number);
         EXPECT_TRUE(testing::Take(*job, number, &out).ok());

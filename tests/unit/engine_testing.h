@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "server/engine/cpu_device.h"
 #include "server/engine/decorators.h"
 #include "server/engine/engine.h"
+#include "server/engine/forwarding_device.h"
 #include "server/engine/intake.h"
 #include "tests/unit/engine_problems.h"
 
@@ -27,14 +29,32 @@ namespace tilewire::engine::testing {
 struct Setup {
   EngineOptions options{.lanes = 3, .block_bytes = 4096, .device_bytes = 64 << 20, .pinned_bytes = 64 << 20};
   bool staged = true;         ///< copies in and out as on a GPU
-  bool reach_pinned = false;  ///< staged, but small jobs run in pinned memory
+  bool reach_pinned = false;  ///< staged, but small jobs run in pinned memory, and small results lie there
+  /// Wraps the device that computes; all that follows comes around that.
+  std::function<std::unique_ptr<engine::Device>(std::unique_ptr<engine::Device>)> wrap;
   std::optional<SlowOptions> slow;
   std::shared_ptr<Faults> faults;
   std::shared_ptr<Shortage> shortage;
 };
 
+/// A device whose lanes are what `wrap` makes of them.
+class LaneWrapper final : public ForwardingDevice {
+ public:
+  using Wrap = std::function<std::unique_ptr<Lane>(std::unique_ptr<Lane>)>;
+  LaneWrapper(std::unique_ptr<engine::Device> device, Wrap wrap)
+      : ForwardingDevice(std::move(device)), wrap_(std::move(wrap)) {}
+  Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
+    TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
+    return wrap_(std::move(lane));
+  }
+
+ private:
+  const Wrap wrap_;
+};
+
 inline std::unique_ptr<Engine> MakeEngine(const Setup& setup) {
   std::unique_ptr<engine::Device> device = OpenCpuDevice(2);
+  if (setup.wrap) device = setup.wrap(std::move(device));
   if (setup.slow) device = MakeSlow(std::move(device), *setup.slow);
   if (setup.faults) device = MakeFaulty(std::move(device), setup.faults);
   if (setup.shortage) device = MakeOutOfMemory(std::move(device), setup.shortage);

@@ -192,7 +192,8 @@ INSTANTIATE_TEST_SUITE_P(HostAndStaged, WindowRefusal, ::testing::Bool(),
 TEST(WindowFailure, AtAnyMomentLeavesNothingBehind) {
   std::mt19937_64 random(23);
   int failed = 0;
-  for (uint64_t round = 0; round < 40; ++round) {
+  // Who is first depends on the machine, so it goes on until enough jobs were hit.
+  for (uint64_t round = 0; round < 40 || (failed <= 10 && round < 1000); ++round) {
     testing::Setup setup;
     setup.staged = round % 2 == 0;
     setup.slow = SlowOptions{.jitter = microseconds(60), .seed = round};
@@ -219,8 +220,12 @@ TEST(WindowFailure, AtAnyMomentLeavesNothingBehind) {
     std::this_thread::sleep_for(when);
     if (round % 4 < 2) job->Fail(why);
     for (auto& thread : threads) thread.join();
-    for (const Status& end : ends) EXPECT_EQ(end.reason(), ends[0].ok() ? "" : "BROKEN") << end.ToString();
-    EXPECT_TRUE(!ends[0].ok() || out == problem.expected);
+    // All end as the first one does, but for joined ones that were told the end of the output before.
+    for (const Status& end : ends) {
+      EXPECT_EQ(end.reason(), ends[0].ok() || (end.ok() && &end != ends.data()) ? "" : "BROKEN")
+          << end.ToString();
+      EXPECT_TRUE(!end.ok() || out == problem.expected);
+    }
     failed += !ends[0].ok();
     job.reset();
     EXPECT_TRUE(testing::BecomesIdle(*engine));

@@ -2,7 +2,9 @@
 // however fast or busy the machine is.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -15,25 +17,31 @@ namespace tilewire::testing {
 /// Passes submissions on, or keeps them in order until it opens. Thread-safe.
 class Gate {
  public:
-  void Close() {
+  /// After `more` submissions.
+  void Close(int64_t more = 0) {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    more_ = more;
   }
   void Open() {
     const std::lock_guard lock(mutex_);
-    closed_ = false;
+    more_ = kAll;
     for (const auto& submit : std::exchange(held_, {})) submit();
   }
   /// `submit` only submits, so it may run under the lock.
   void Pass(std::function<void()> submit) {
     const std::lock_guard lock(mutex_);
-    if (!closed_) return submit();
+    if (more_ > 0) {
+      --more_;
+      return submit();
+    }
     held_.push_back(std::move(submit));
   }
 
  private:
+  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+
   std::mutex mutex_;
-  bool closed_ = false;
+  int64_t more_ = kAll;
   std::vector<std::function<void()>> held_;
 };
 
@@ -77,5 +85,12 @@ class HeldDevice final : public engine::ForwardingDevice {
 
   const std::shared_ptr<Gate> gate_;
 };
+
+/// Makes a device one that `gate` holds.
+inline auto HeldBy(std::shared_ptr<Gate> gate) {
+  return [gate = std::move(gate)](std::unique_ptr<engine::Device> device) {
+    return std::make_unique<HeldDevice>(std::move(device), gate);
+  };
+}
 
 }  // namespace tilewire::testing

@@ -1,0 +1,49 @@
+"""Measures torch's RMSE, eager and compiled, for the cases that tilewire_kernel_bench measured.
+
+    tilewire_kernel_bench '^(rmse|batched)/' --json rmse.json
+    python3 kernels/bench/rmse_torch.py rmse.json
+
+Same cases, same GPU; medians of cold runs (the L2 is flushed before each) and of hot ones, torch's time over ours. The
+expression is sqrt(mean((a - b)**2)) over the case's axes, in the operands' own type, as a user would write it. Needs torch with CUDA.
+"""
+import statistics
+
+import torch
+
+from beside_torch import cases_of, l2_flush, parser_of, random_tensor, seconds_of
+
+TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+def expression(axes):
+    return lambda a, b: torch.sqrt(torch.mean((a - b) ** 2, dim=axes) if axes else torch.mean((a - b) ** 2))
+
+
+def nothing():
+    """Before hot runs."""
+
+
+def main():
+    arguments = parser_of(__doc__).parse_args()
+    cases = cases_of(arguments.results, ("rmse", "batched"), lambda r: r["implementation"] == "tilewire whole"
+                     and r["dtype"] in TYPES and r["bytes"] >= 1 << 20)
+    flush = l2_flush()
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}: microseconds, and torch's time over ours")
+    for case in cases:
+        a, b = (random_tensor(case["shape"], TYPES[case["dtype"]]) for _ in range(2))
+        axes = tuple(case.get("axes") or ())
+        eager = expression(axes)
+        torch._dynamo.reset()  # or what was compiled for earlier cases would count against a limit, and eager code run
+        compiled = torch.compile(expression(axes), dynamic=False)
+        for place, before in (("cold", flush), ("hot", nothing)):
+            if place not in case:
+                continue
+            ours = case[place]["median_s"]
+            took = [statistics.median(seconds_of(lambda f=f: f(a, b), before, arguments.min_time, arguments.max_runs)) for f in (eager, compiled)]
+            print(f"{case['name']:40s} {place:4s} ours {ours * 1e6:8.1f}  eager {took[0] * 1e6:8.1f} ({took[0] / ours:.2f}x)  "
+                  f"compiled {took[1] * 1e6:8.1f} ({took[1] / ours:.2f}x)", flush=True)
+        del a, b
+
+
+if __name__ == "__main__":
+    main()
