@@ -47,6 +47,11 @@ Service::Service(const Options& options, std::vector<OperationSpec> operations, 
 }
 
 Status Service::Prepare(const Scenario& scenario, double seconds, const std::stop_token& stop) {
+  client::CallOptions options;
+  options.timeout = options_.timeout;
+  options.stop = stop;
+  for (client::Client& client : clients_)
+    if (const auto info = client.Describe(options); !info) return info.error();
   TILEWIRE_RETURN_IF_ERROR(residents_.Store(&client(), operations_, inputs_, scenario.inputs, seconds, stop));
   return shared_.Share(&client(), operations_, inputs_, scenario.inputs, scenario.mode.callers, stop);
 }

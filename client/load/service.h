@@ -34,8 +34,8 @@ class Service {
   Service(const Options& options, std::vector<OperationSpec> operations, Inputs inputs);
 
   client::Client& client() { return clients_.front(); }
-  /// Stores the operands that operations keep at the server and shares the memory of others, before the first
-  /// call; see Residents and SharedArrays. One thread.
+  /// Connects, stores the operands that operations keep at the server and shares the memory of others, before
+  /// the first call; see Residents and SharedArrays. One thread.
   Status Prepare(const Scenario& scenario, double seconds, const std::stop_token& stop);
   /// Undoes that, after the last call that matters; how many arrays and regions stay because the server does
   /// not answer. One thread.

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "client/cli/report.h"
 #include "client/cpp/file.h"
@@ -31,12 +30,7 @@ std::optional<ServerFacts> Describe(const Globals& globals, client::Client* clie
   client::CallOptions options;
   options.timeout = std::chrono::seconds(10);
   options.stop = interrupt.token();
-  // On a busy machine a first attempt to connect may fail.
   auto info = client->Describe(options);
-  for (int attempt = 0; attempt < 3 && !info && info.error().code() == Code::kUnavailable; ++attempt) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    info = client->Describe(options);
-  }
   if (!info) {
     *exit_code = interrupt.exit_code() != 0  ? interrupt.exit_code()
                  : Unreachable(info.error()) ? kExitUnreachable

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -69,7 +70,8 @@ void FillOperand(const std::vector<float>& values, v1::Operand* operand) {
 
 /// How a call ended.
 struct Answer {
-  bool ok = false, right = false;
+  grpc::Status status;
+  bool right = false;
   double server_wall_us = 0;
 };
 
@@ -90,9 +92,11 @@ Answer CallOnce(v1::Kernels::Stub* stub, const Problem& problem) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::RmseResponse response;
-  if (!stub->Rmse(&context, request, &response).ok()) return {};
-  return {
-      .ok = true, .right = Right(response, problem.expected), .server_wall_us = response.timing().wall_us()};
+  const grpc::Status status = stub->Rmse(&context, request, &response);
+  if (!status.ok()) return {.status = status};
+  return {.status = status,
+          .right = Right(response, problem.expected),
+          .server_wall_us = response.timing().wall_us()};
 }
 
 /// What one caller saw of the calls of the window.
@@ -100,6 +104,7 @@ struct Seen {
   std::vector<double> micros;
   double server_wall_us = 0;
   uint64_t wrong = 0, errors = 0, made = 0;  // made: of the warm-up too
+  grpc::Status first_error;
 };
 
 /// All callers of one run.
@@ -110,9 +115,13 @@ class Load {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // else all channels share one connection
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    for (int i = 0; i < std::min(flags.callers, 8); ++i)
-      stubs_.push_back(v1::Kernels::NewStub(
-          grpc::CreateCustomChannel(flags.server, grpc::InsecureChannelCredentials(), arguments)));
+    for (int i = 0; i < std::min(flags.callers, 8); ++i) {
+      const auto channel =
+          grpc::CreateCustomChannel(flags.server, grpc::InsecureChannelCredentials(), arguments);
+      // gRPC 1.51 takes some connections for failed that are not, and for a second it fails every call then.
+      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
+      stubs_.push_back(v1::Kernels::NewStub(channel));
+    }
   }
 
   ordered_json Run() {
@@ -122,6 +131,18 @@ class Load {
       callers.emplace_back([this, i] { CallOn(static_cast<size_t>(i)); });
     for (auto& caller : callers) caller.join();
     return Json();
+  }
+
+  /// What went wrong first at each caller, a line each.
+  void TellErrors() const {
+    for (size_t caller = 0; caller < seen_.size(); ++caller) {
+      const auto& [micros, wall, wrong, errors, made, first] = seen_[caller];
+      if (wrong > 0) std::fprintf(stderr, "caller %zu: %" PRIu64 " wrong values\n", caller, wrong);
+      if (errors > 0)
+        std::fprintf(stderr,
+                     "caller %zu: %" PRIu64 " of %" PRIu64 " calls failed, the first with error %d: %s\n",
+                     caller, errors, made, int{first.error_code()}, first.error_message().c_str());
+    }
   }
 
  private:
@@ -154,8 +175,8 @@ class Load {
       // As tilewire-load counts: closed loops by when a call ended, open ones by when it was due.
       const auto counted = flags_.rate == 0 ? now : due;
       if (counted < begin || counted >= end) continue;
-      if (!answer.ok) {
-        ++seen.errors;
+      if (!answer.status.ok()) {
+        if (seen.errors++ == 0) seen.first_error = answer.status;
         continue;
       }
       seen.micros.push_back(Micros(now - due));
@@ -220,8 +241,10 @@ int main(int argc, char** argv) {
   app.add_option("--warmup", flags.warmup, "seconds before it")->check(CLI::Range(0.0, 3600.0));
   app.add_option("--elements", flags.elements, "f32 elements of each operand")->check(CLI::Range(1, 500'000));
   CLI11_PARSE(app, argc, argv);
-  const ordered_json seen = Load(flags).Run();
+  Load load(flags);
+  const ordered_json seen = load.Run();
   std::puts(seen.dump(1).c_str());
+  load.TellErrors();
   const bool clean = seen["errors"] == 0 && seen["wrong"] == 0 && seen["calls"] > 0;
   return clean ? 0 : 1;
 }

@@ -70,12 +70,20 @@ class Server:
             raise
         found = re.match(r"tilewired ready (\S+) device=(.*)$", self.ready)
         if not found:
-            code = self.process.wait(60)
-            self.log.seek(0)
-            message = f"tilewired ended with code {code}: {reason(self.log.read())}"
+            self.process.wait(60)
+            message = self.end()
             self.close()
             raise Failure(message)
         self.address, self.device = found.groups()
+
+    def end(self):
+        """How a server that nobody stopped has ended; None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        self.log.seek(0)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"tilewired {how}: {reason(self.log.read())}"
 
     def close(self):
         if self.process.poll() is None:
@@ -91,8 +99,12 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, exception, trace):
+        # What its clients say of a server that died hides the cause.
+        end = None if exception is not None and not isinstance(exception, Failure) else self.end()
         self.close()
+        if end:
+            raise Failure(end) from exception
 
 
 def call(tilewire, address, words, timeout):

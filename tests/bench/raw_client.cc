@@ -32,6 +32,8 @@ RawClient::RawClient(const std::string& address) : impl_(std::make_unique<Impl>(
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   impl_->channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  // gRPC 1.51 takes some connections for failed that are not, and tries again.
+  impl_->channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
   impl_->stub = std::make_unique<Stub>(impl_->channel);
 }
 

@@ -83,6 +83,27 @@ class Files(Scripts):
             programs.write_text(self.file("nowhere/report"), "text")
 
 
+class Server(Scripts):
+    SERVER = """#!/bin/sh
+echo "tilewired ready localhost:1 device=cpu"
+echo "critical: out of luck" >&2
+exec {end}
+"""
+
+    def run_server(self, end, code=None):
+        with programs.Server(self.file("tilewired", self.SERVER.format(end=end)), []) as server:
+            if code is not None:
+                self.assertEqual(server.process.wait(60), code)
+                raise programs.Failure("its client cannot connect")
+
+    def test_one_that_died_is_told_instead_of_what_its_clients_say(self):
+        with self.assertRaisesRegex(programs.Failure, "tilewired ended with code 3: critical: out of luck"):
+            self.run_server("sh -c 'exit 3'", 3)
+        with self.assertRaisesRegex(programs.Failure, "tilewired was killed by signal 6: critical: out of luck"):
+            self.run_server("sh -c 'kill -ABRT $$'", -6)
+        self.run_server("sleep 60")  # ended by whoever began it
+
+
 class Compare(Scripts):
     SMALL = ("--device", "cpu", "--mib", 2, "--connections", "1,2", "--calls", 20, "--rounds", 2)
 

@@ -69,7 +69,7 @@ class TestServer {
     arguments.SetMaxReceiveMessageSize(8 << 20);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
     auto channel = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
-    // On a busy machine gRPC's first attempt fails now and then, and would fail the call that waits for it.
+    // gRPC's first attempt fails now and then (client/cpp/channels.cc), and would fail the call that waits.
     channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10));
     return channel;
   }

@@ -6,11 +6,12 @@ if(NOT TILEWIRE_RPC)
 endif()
 tilewire_library(client_fake SOURCES unit/client_fake_server.cc unit/client_fake_stream.cc unit/client_deaf_peer.cc
                  DEPS tilewire_proto tilewire_wire tilewire_kernels)
+find_package(absl REQUIRED)
 tilewire_test(client_call_test
               SOURCES unit/client_call_test.cc unit/client_failure_test.cc unit/client_retry_test.cc
                       unit/client_schedule_test.cc unit/client_stripe_test.cc unit/client_gaussian_test.cc
                       unit/client_spans_test.cc unit/client_arrays_test.cc unit/client_arrays_failure_test.cc
-              DEPS tilewire_client tilewire_client_fake LABELS unit)
+              DEPS tilewire_client tilewire_client_fake absl::synchronization LABELS unit)
 find_package(nlohmann_json REQUIRED)
 tilewire_test(client_report_test SOURCES unit/client_trace_test.cc unit/client_timeline_test.cc
               DEPS tilewire_report LABELS unit)
