@@ -154,11 +154,17 @@ void Metrics::OnCallStart(std::string_view method) {
 
 void Metrics::OnCallEnd(const rpc::CallRecord& record) {
   const size_t method = LabelIndex(kMethodLabels, record.method);
-  in_progress_[method]->Decrement();
   if (record.joins) {  // the job's first stream is the call
     (record.status.ok() ? joined_ : lost_)->Increment();
-    return LogCall(record);
+  } else {
+    Count(record, method);
   }
+  // Last: once a reader has seen no call in progress, its next reading has all that ended.
+  in_progress_[method]->Decrement();
+  LogCall(record);
+}
+
+void Metrics::Count(const rpc::CallRecord& record, size_t method) {
   Calls(method, LabelIndex(kOperationLabels, record.operation), record.status.code()).Increment();
   if (!record.status.ok()) refusals_[LabelIndex(kReasonLabels, record.status.reason())]->Increment();
   received_[method]->Increment(static_cast<double>(record.bytes_in));
@@ -168,7 +174,6 @@ void Metrics::OnCallEnd(const rpc::CallRecord& record) {
     const double stage_us = record.timing.of(static_cast<Stage>(i));
     if (stage_us >= 0) stages_[static_cast<size_t>(i)]->Observe(stage_us * 1e-6);
   }
-  LogCall(record);
 }
 
 void Metrics::OnWarning(std::string_view text) {

@@ -77,6 +77,7 @@ class Metrics : public rpc::CallObserver {
  private:
   static constexpr size_t kCodes = 17;
 
+  void Count(const rpc::CallRecord& record, size_t method);
   prometheus::Counter& Calls(size_t method, size_t operation, Code code);
   prometheus::Histogram& Wall(size_t method);
 

@@ -57,13 +57,13 @@ class Bench:
 
     def measure(self, how, callers, rate, seconds):
         """One run, with what the server says of it."""
-        before = self.metrics.read()
+        before = self.metrics.read_idle()
         counting = Counting(self.metrics, Metrics.calls(before))
         counting.start()
         try:
             said = how(callers, rate, seconds)
         finally:
-            after = self.metrics.read()
+            after = self.metrics.read_idle()
             slope = counting.rate(Metrics.calls(after))
         return said | {"server": server_view(before, after, slope)}
 

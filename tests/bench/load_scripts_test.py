@@ -13,7 +13,7 @@ from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
 
 class LoadPeers(Scripts):
-    SMALL = ("--device", "cpu", "--size", "64KiB", "--connections", "1,2", "--callers", 2, "--seconds", 0.1, "--rounds", 2)
+    SMALL = ("--device", "cpu", "--size", "64KiB", "--connections", "1,2", "--callers", 2, "--seconds", 0.2, "--rounds", 2)
 
     def test_all_sides(self):
         done = run("load_peers.py", FOLDER, *self.SMALL, "--peers", self.file("peers.py", PEERS), "--json",
@@ -100,7 +100,7 @@ class LoadPeers(Scripts):
 
 
 class Agree(Scripts):
-    SMALL = ("--device", "cpu", "--callers", "1,3", "--rate", "60", "--seconds", 0.5, "--rounds", 6, "--budget", 0)
+    SMALL = ("--device", "cpu", "--callers", "1,3", "--rate", "60", "--seconds", 0.5, "--rounds", 8, "--budget", 0)
     # Tells ten times the rate that it had.
     BOASTER = """#!/bin/sh
 {load} "$@" || exit
@@ -124,7 +124,7 @@ END
                          ["closed loop, 1 caller", "closed loop, 3 callers", "60 calls a second"])
         for setting in report["settings"]:
             self.assertEqual(setting["counts"], [], "calls and bytes agree exactly")
-            self.assertEqual([len(runs) for runs in setting["rounds"].values()], [6, 6])
+            self.assertEqual([len(runs) for runs in setting["rounds"].values()], [8, 8])
             rows = {(row["name"], row["whose"]): row for row in setting["rows"]}
             for row in rows.values():
                 self.assertGreater(row["other"], 0, row)

@@ -31,6 +31,15 @@ class Metrics:
             raise Failure(f"{self.url}: {error}") from error
         return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
 
+    def read_idle(self):
+        """Once no call is in progress: a client has its reply before the call that gave it is counted."""
+        until = time.monotonic() + 10
+        while self.read().get(f"tilewire_calls_in_progress{{{METHOD}}}") != 0:
+            if time.monotonic() > until:
+                raise Failure(f"{self.url}: calls go on without a client")
+            time.sleep(0.002)
+        return self.read()
+
     @staticmethod
     def calls(metrics):
         return metrics.get(f"tilewire_call_wall_seconds_count{{{METHOD}}}", 0.0)
