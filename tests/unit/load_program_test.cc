@@ -43,7 +43,7 @@ TEST_F(LoadProgram, CountsGoodCallsExactly) {
   EXPECT_EQ(result["stop"]["reason"], "requests");
   EXPECT_EQ(result["server"]["address"], server_.address());
   const FakeLog log = server_.log();
-  EXPECT_EQ(log.calls + log.streams, 41) << "and one Describe";
+  EXPECT_EQ(log.calls + log.streams, 40 + 1 + 2) << "and Describe: the program's, and one a connection";
   EXPECT_EQ(log.streams, result["operations"][1]["good"].get<int>());
   EXPECT_TRUE(log.mistakes.empty());
   EXPECT_THAT(ran.out, HasSubstr("p99.9"));
