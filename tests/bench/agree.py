@@ -22,8 +22,8 @@ import statistics
 import sys
 import time
 
-from programs import (Server, add_common_options, figures, find_program, numbers, report_of, run, scratch_folder, table, tell,
-                      write_report, write_text)
+from programs import (Failure, Server, add_common_options, figures, find_program, numbers, report_of, run, scratch_folder,
+                      table, tell, write_report, write_text)
 from server_metrics import Counting, Metrics, free_port, server_view
 
 LATENCIES = ("mean", "p50", "p90", "p99")
@@ -165,10 +165,21 @@ def count_complaints(rounds):
     return found
 
 
+def start(options):
+    """A server, and the port of its metrics; of another port where somebody took the first one meanwhile."""
+    for left in reversed(range(5)):
+        port = free_port()
+        try:
+            return Server(find_program(options.folder, "tilewired"),
+                          ["--device", options.device, "--metrics-listen", f"127.0.0.1:{port}"]), port
+        except Failure as failure:
+            if left == 0 or "--metrics-listen" not in str(failure):
+                raise
+
+
 def measure(options):
-    port = free_port()
-    with scratch_folder() as folder, Server(find_program(options.folder, "tilewired"), [
-            "--device", options.device, "--metrics-listen", f"127.0.0.1:{port}"]) as server:
+    started, port = start(options)
+    with started as server, scratch_folder() as folder:
         bench = Bench(options, folder, server, Metrics(port))
         settings = [(callers, 0) for callers in options.callers] + [(64, rate) for rate in options.rate]
         report = {"version": 3, "device": server.device, "seconds": options.seconds, "tolerance_percent": options.tolerance,

@@ -13,7 +13,7 @@ from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
 
 class LoadPeers(Scripts):
-    SMALL = ("--device", "cpu", "--size", "64KiB", "--connections", "1,2", "--callers", 2, "--seconds", 0.2, "--rounds", 2)
+    SMALL = ("--device", "cpu", "--size", "64KiB", "--connections", "1,2", "--callers", 2, "--seconds", 0.4, "--rounds", 2)
 
     def test_all_sides(self):
         done = run("load_peers.py", FOLDER, *self.SMALL, "--peers", self.file("peers.py", PEERS), "--json",

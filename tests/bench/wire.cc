@@ -36,9 +36,9 @@ void Print(const Child& server, const Flags& flags, const std::vector<double>& t
   std::printf("%s\n", server.ready_line().c_str());
   std::printf("%d connection%s, %zu MiB, %zu KiB messages, median (min–max) of %d\n", flags.connections,
               flags.connections == 1 ? "" : "s", flags.mebibytes, flags.message_kib, flags.rounds);
-  std::printf("  raw gRPC sink     %6.2f GB/s (%.2f–%.2f)\n", Median(theirs), Quantile(theirs, 0),
+  std::printf("  raw gRPC sink     %7.3f GB/s (%.3f–%.3f)\n", Median(theirs), Quantile(theirs, 0),
               Quantile(theirs, 1));
-  std::printf("  tilewire RMSE     %6.2f GB/s (%.2f–%.2f)   %.1f%% of the sink\n", Median(ours),
+  std::printf("  tilewire RMSE     %7.3f GB/s (%.3f–%.3f)   %.1f%% of the sink\n", Median(ours),
               Quantile(ours, 0), Quantile(ours, 1), 100 * Median(ours) / Median(theirs));
   std::printf(
       "  last call, %u streams: stage %.0f us, h2d %.0f us, kernel %.0f us, wall %.0f us, overlap %.2f, "

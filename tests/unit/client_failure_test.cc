@@ -164,8 +164,8 @@ TEST(ClientFailure, APeerThatReadsNothingCannotKeepTheMemory) {
   std::atomic<uint64_t> sent = 0;
   const auto start = Clock::now();
   const Status status =
-      LargeRmse(peer.address(), {.timeout = 2s, .progress = [&](const Progress& p) { sent = p.sent; }},
-                {.dead_peer_timeout = 3s});
+      LargeRmse(peer.address(), {.timeout = 4s, .progress = [&](const Progress& p) { sent = p.sent; }},
+                {.dead_peer_timeout = 8s});
   EXPECT_EQ(status.code(), Code::kDeadlineExceeded) << status.ToString();
   EXPECT_GT(sent, 0u);               // the peer did let chunks go
   EXPECT_LT(sent, 2u * 4 * kLarge);  // but not all
@@ -173,10 +173,9 @@ TEST(ClientFailure, APeerThatReadsNothingCannotKeepTheMemory) {
 }
 
 TEST(ClientFailure, NobodyThereIsUnavailable) {
-  int port = 0;
-  { port = FakeServer().port(); }
+  const testing::QuietPort port;
   const auto start = Clock::now();
-  const std::string address = "127.0.0.1:" + std::to_string(port);
+  const std::string address = "127.0.0.1:" + std::to_string(port.number());
   EXPECT_EQ(LargeRmse(address).code(), Code::kUnavailable);
   EXPECT_EQ(LargeRmse(address, {.form = CallForm::kUnary}).code(), Code::kUnavailable);
   EXPECT_EQ(Client::Connect(address).Ping().error().code(), Code::kUnavailable);

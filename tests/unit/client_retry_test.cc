@@ -102,14 +102,13 @@ TEST(ClientRetry, StreamsThatTheTransportCutAreUnavailableAndRepeated) {
 }
 
 TEST(ClientRetry, AServerThatComesLaterIsFound) {
-  int port = 0;
-  { port = FakeServer().port(); }
+  const testing::QuietPort port;
   const Pair pair({300'000});
-  Client client = Client::Connect("127.0.0.1:" + std::to_string(port));
+  Client client = Client::Connect("127.0.0.1:" + std::to_string(port.number()));
   std::unique_ptr<FakeServer> server;
   std::thread later([&] {
     std::this_thread::sleep_for(1s);
-    server = std::make_unique<FakeServer>(FakeBehaviour{}, port);
+    server = std::make_unique<FakeServer>(FakeBehaviour{}, port.number());
   });
   const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 60s, .max_attempts = 100});
   later.join();

@@ -1,10 +1,16 @@
 // What the client's tests share: temporary directories, files, arrays.
 #pragma once
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,6 +36,31 @@ class TempDir {
 
  private:
   std::string path_;
+};
+
+/// A loopback port where nobody listens and which nobody else gets; a gRPC server of this user's may listen
+/// on it.
+class QuietPort {
+ public:
+  QuietPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    ::setsockopt(fd_, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      throw std::system_error(errno, std::generic_category(), "no free port");
+    number_ = ntohs(address.sin_port);
+  }
+  ~QuietPort() { ::close(fd_); }
+  QuietPort(const QuietPort&) = delete;
+  QuietPort& operator=(const QuietPort&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int fd_, number_ = 0;
 };
 
 inline void WriteFile(const std::string& path, const std::string& bytes) {
