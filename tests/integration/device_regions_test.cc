@@ -47,13 +47,13 @@ TEST_P(DeviceRegions, AreListedAsTheyWereRegisteredAndClosedWhenUnregistered) {
   request.mutable_device_memory()->set_offset(512);
   request.mutable_device_memory()->set_bytes(1000);
   request.mutable_device_memory()->set_device(server.engine().facts().id);
-  request.set_ttl_seconds(7);
+  request.set_ttl_seconds(700);
   v1::RegionInfo info;
   const auto status = me.Register(request, &info);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(info.device_memory().SerializeAsString(), request.device_memory().SerializeAsString());
   EXPECT_FALSE(info.has_shared_memory());
-  EXPECT_LE(info.expires_seconds(), 7);
+  EXPECT_LE(info.expires_seconds(), 700);
   EXPECT_EQ(exports.open(), 1);
   const auto list = me.List();
   ASSERT_EQ(list.regions_size(), 1);

@@ -153,7 +153,7 @@ TEST_P(DeviceErrors, DeadDeviceEndsEveryJobOnce) {
   ExpectError(
       v1::Kernels::NewStub(server.Connect())->Rmse(&context, RmseCall({1}, "1234", "1234"), &response),
       grpc::StatusCode::UNAVAILABLE, "DEVICE_FAILED");
-  EXPECT_EQ(handled, 1);
+  EXPECT_TRUE(Eventually([&] { return handled == 1; })) << "after the jobs were told";
   EXPECT_EQ(handler_message, kSecret) << "the operator is told why";
   EXPECT_TRUE(server.engine().stats().device_failed);
   server.ExpectIdle();

@@ -1,5 +1,6 @@
 // Sizes, budgets, queue and deadlines: what is right but too much, or too late.
 #include "tests/integration/helpers.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::testing {
 namespace {
@@ -134,7 +135,7 @@ TEST_P(Queue, FullIsBusy) {
 }
 
 TEST_P(Queue, TooSlowIsBusy) {
-  TestServer server(device(), OneAtATime(4, 0.3));
+  TestServer server(device(), OneAtATime(4, 2));
   RawStream running(server.Connect()), waiting(server.Connect());
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
   EXPECT_FALSE(waiting.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
@@ -153,11 +154,11 @@ TEST_P(Queue, DeadlinePassesAndNothingIsLaunched) {
     // Connected before, so that the calls are sure to reach the server in their time.
     const auto channel = server.Connect();
     ASSERT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::minutes(1)));
-    RawStream late(channel, 1);
+    RawStream late(channel, 3);
     EXPECT_FALSE(late.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
     EXPECT_EQ(late.End().error_code(), kLate);
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
     v1::RmseResponse response;
     EXPECT_EQ(v1::Kernels::NewStub(channel)
                   ->Rmse(&context, RmseCall({4}, Floats(4, 1), Floats(4, 2)), &response)
@@ -236,14 +237,17 @@ TEST_P(Queue, BurstBeyondTheReceiveQuotaIsSurvived) {
 }
 
 TEST_P(Queue, DeadlineOnASlowDeviceKeepsItsMemoryUntilTheDeviceIsDone) {
-  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(1800)}), {});
+  const auto gate = std::make_shared<Gate>();
+  TestServer server(HeldBy(gate)(device()), {});
+  gate->Close();
   const std::string data = Floats(kBulk[0], 1);
-  RawStream raw(server.Connect(), 1);
-  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, {512, 512})));
+  RawStream raw(server.Connect(), 3);
+  EXPECT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, {512, 512})));
   raw.SendAll(0, data);
   EXPECT_EQ(raw.End().error_code(), kLate);
   EXPECT_EQ(server.engine().stats().jobs_in_flight, 1u) << "the device is not done";
   EXPECT_GT(server.engine().stats().device_bytes_in_use, 0u);
+  gate->Open();
   server.ExpectIdle();
   EXPECT_EQ(server.observer().records().at(0).status.reason(), "DEADLINE");
   ExpectUnharmed(server);

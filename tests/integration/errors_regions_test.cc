@@ -222,7 +222,8 @@ TEST_P(RegionErrors, CancelledClientsLeaveNothing) {
     v1::ExecuteResponse response;
     ASSERT_TRUE(stream->Read(&response) && response.has_opened());
     context->TryCancel();
-    EXPECT_EQ(stream->Finish().error_code(), StatusCode::CANCELLED);
+    const auto status = stream->Finish();  // a client that is slow to cancel may find it done
+    EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::CANCELLED) << status.error_message();
   }
   EXPECT_TRUE(Eventually([&] { return caller.List().regions(0).users() == 0; }));
   EXPECT_TRUE(caller.Unregister(region).ok());

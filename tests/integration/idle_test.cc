@@ -11,7 +11,7 @@ class Idle : public OnBoth {
  protected:
   /// Short where the client is to be given up, and yet longer than a busy machine keeps a good client
   /// waiting.
-  static TestServer::Options Impatient(double seconds = 1) {
+  static TestServer::Options Impatient(double seconds = 2.5) {
     TestServer::Options options;
     options.rpc.idle_seconds = seconds;
     return options;
@@ -66,14 +66,14 @@ TEST_P(Idle, TricklingByteByByteIsNoProgress) {
 }
 
 TEST_P(Idle, SlowButSteadyIsProgress) {
-  TestServer server(device(), Impatient(2));
+  TestServer server(device(), Impatient(4));
   const std::string a = Floats(500'000, 1), b = Floats(500'000, 2);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   const uint64_t block = raw.opened.block_bytes();
-  for (uint64_t at = 0; at < 8 * block; at += block) {  // some 3.2 s, a block every 0.4 s
+  for (uint64_t at = 0; at < 8 * block; at += block) {  // some 4.8 s, a block every 0.6 s
     ASSERT_TRUE(raw.SendAll(0, a, block, at, at + block));
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
   }
   ASSERT_TRUE(raw.SendAll(0, a, block, 8 * block));
   ASSERT_TRUE(raw.SendAll(1, b));
@@ -84,7 +84,7 @@ TEST_P(Idle, SlowButSteadyIsProgress) {
 }
 
 TEST_P(Idle, SlowDeviceIsNotTheClientsFault) {
-  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(1300)}), Impatient());
+  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(3000)}), Impatient());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
@@ -97,7 +97,7 @@ TEST_P(Idle, SlowDeviceIsNotTheClientsFault) {
 
 TEST_P(Idle, WaitingInTheQueueIsNotTheClientsFault) {
   // Patient enough for a client on a busy machine; a kernel takes longer still.
-  auto options = Impatient(2.5);
+  auto options = Impatient();
   options.engine.max_in_flight = 1;
   TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(3200)}), options);
   const std::string a = Floats(500'000, 1);
@@ -129,7 +129,7 @@ TEST_P(Idle, ClientThatNeverReadsLosesItsStreamAndTheMemoryReturns) {
 }
 
 TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
-  auto options = Impatient(2.5);  // windows of some megabytes open in large steps
+  auto options = Impatient(4);  // windows of some megabytes open in large steps
   options.engine.block_bytes = 1 << 20;
   TestServer server(device(), options);
   const std::vector<int64_t> shape{5000, 1000};
@@ -142,7 +142,7 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
   for (int i = 0; i < 18; ++i) {
     ASSERT_TRUE(raw.stream->Read(&response));
     raw.output += response.chunk().data();
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
   const auto status = raw.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
@@ -151,7 +151,7 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
 }
 
 TEST_P(Idle, LateHalfCloseWithinTheTimeIsFine) {
-  TestServer server(device(), Impatient(2));
+  TestServer server(device(), Impatient(4));
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));

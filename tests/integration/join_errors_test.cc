@@ -134,7 +134,7 @@ TEST_P(JoinErrors, BytesThatNobodySentAreMissedWhenAllHaveEnded) {
 TEST_P(JoinErrors, TheEarliestDeadlineEndsTheJob) {
   TestServer server(device(), options_);
   RawStream first(server.Connect());
-  JoinedStream second(server.Connect(), 2);
+  JoinedStream second(server.Connect(), 5);
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ExpectError(first.Drain(), grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE");
@@ -143,7 +143,7 @@ TEST_P(JoinErrors, TheEarliestDeadlineEndsTheJob) {
 }
 
 TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
-  options_.rpc.idle_seconds = 0.7;  // and twice that for each of two streams
+  options_.rpc.idle_seconds = 2.5;  // and twice that for each of two streams
   TestServer server(device(), options_);
   const std::string a = Floats(kBytes / 4, 8);
   RawStream first(server.Connect());
@@ -158,7 +158,7 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
 }
 
 TEST_P(JoinErrors, StreamsThatShareAnUplinkHaveLongerForABlock) {
-  options_.rpc.idle_seconds = 1;
+  options_.rpc.idle_seconds = 2.5;
   TestServer server(device(), options_);
   const std::string a = Floats(kBytes / 4, 8);
   RawStream first(server.Connect());
@@ -167,7 +167,7 @@ TEST_P(JoinErrors, StreamsThatShareAnUplinkHaveLongerForABlock) {
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(third.Join(first.opened.job()));
   std::this_thread::sleep_for(
-      std::chrono::milliseconds(1600));  // longer than one stream may, shorter than three
+      std::chrono::milliseconds(4000));  // longer than one stream may, shorter than three
   ASSERT_TRUE(first.SendAll(0, a));
   for (RawStream* stream : {&first, static_cast<RawStream*>(&second), static_cast<RawStream*>(&third)})
     stream->stream->WritesDone();

@@ -162,7 +162,7 @@ TILEWIRE_ON_BOTH(ReadAheadOn);
 
 TEST_P(ReadAheadOn, StallInTheMiddleOfAMessageIsIdle) {
   TestServer::Options options;
-  options.rpc.idle_seconds = 1;
+  options.rpc.idle_seconds = 2.5;
   TestServer server(device(), options);
   const StalledCrowd crowd(server.address(), {Stall::kMidMessage, Stall::kMidBlock}, 8 * kMiB);
   EXPECT_TRUE(Eventually([&] { return crowd.counts().ended == 2; }));

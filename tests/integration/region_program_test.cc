@@ -35,7 +35,7 @@ class RegionProgram : public ::testing::Test {
 
   const std::string directory_ = ::testing::TempDir() + "regions-" + std::to_string(getpid());
   Program server_{{"--listen", "localhost:0", "--device", "cpu", "--allow-regions", kRegionPrefix,
-                   "--region-seconds", "1", "--region-bytes", "256MiB"}};
+                   "--region-seconds", "10", "--region-bytes", "256MiB"}};
   const std::string address_ = server_.Ready()[0];
 };
 

@@ -136,8 +136,8 @@ TEST_F(ResidentProgram, QuotasRefuseOrEvict) {
   // Room is made by what may go, and by nothing else.
   const std::string second = Id({"put", File("half.npy")});
   ExpectRefused({"rm", first}, "NOT_FOUND", {first});
-  ExpectRefused({"put", File("half.npy"), "--timeout", "1"}, "RESOURCE_EXHAUSTED", {});
-  ExpectRefused({"transpose", "array:" + second, "--store", "--timeout", "1"}, "RESOURCE_EXHAUSTED", {});
+  ExpectRefused({"put", File("half.npy"), "--timeout", "8"}, "RESOURCE_EXHAUSTED", {});
+  ExpectRefused({"transpose", "array:" + second, "--store", "--timeout", "8"}, "RESOURCE_EXHAUSTED", {});
   EXPECT_TRUE(Named("other").Put(ArraySource::OpenNpy(File("half.npy")).value())) << "that was of one caller";
   EXPECT_EQ(Run({"rm", second}).exit_code, 0);
   EXPECT_EQ(Run({"rm", Id({"put", File("half.npy")})}).exit_code, 0);

@@ -175,7 +175,7 @@ TEST_P(Window, WhenNoStreamIsLeftWithinItAllAreRefused) {
 }
 
 TEST_P(Window, AClientThatDoesNotReadIsGivenUp) {
-  options_.rpc.idle_seconds = 0.5;
+  options_.rpc.idle_seconds = 2.5;
   TestServer server(device(), options_);
   const std::string a = Floats(kElements, 8);
   RawStream raw(server.Connect());
