@@ -166,7 +166,8 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
       attempt.reply.attempts = attempts;
       attempt.reply.client_wall_us =
           std::chrono::duration<double, std::micro>(Retry::Clock::now() - start).count();
-      if (recorder) attempt.reply.trace = recorder->Finish(attempt.reply.timing);
+      if (recorder)
+        attempt.reply.trace = recorder->Finish(attempt.reply.timing, attempt.reply.client_wall_us);
       return std::move(attempt.reply);
     }
     if (!streamed && attempt.status.reason() == "USE_EXECUTE" && spec.options.form == CallForm::kAuto) {

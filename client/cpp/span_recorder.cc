@@ -41,8 +41,8 @@ void SpanRecorder::Retry(double since_us) {
   dropped_ = 0;
 }
 
-Trace SpanRecorder::Finish(const Timing& timing) {
-  Add({.stage = ClientStage::kCall, .begin_us = 0, .end_us = Now()});
+Trace SpanRecorder::Finish(const Timing& timing, double end_us) {
+  Add({.stage = ClientStage::kCall, .begin_us = 0, .end_us = end_us});
   const std::lock_guard lock(mutex_);
   Trace trace;
   Align({spans_.begin() + static_cast<std::ptrdiff_t>(kept_), spans_.end()}, timing, &trace);

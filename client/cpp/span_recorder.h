@@ -22,8 +22,8 @@ class SpanRecorder {
   void Add(const ClientSpan& span);
   /// What was recorded since `since_us` becomes one kRetry: that attempt failed and the next one begins.
   void Retry(double since_us);
-  /// All of it, aligned with what the server says; the call is over.
-  Trace Finish(const Timing& timing);
+  /// All of it, aligned with what the server says; the call was over at `end_us`.
+  Trace Finish(const Timing& timing, double end_us);
 
  private:
   const Clock::time_point start_;

@@ -116,17 +116,6 @@ class Program {
   bool ended_ = false;
 };
 
-/// A connection of its own, made.
-inline std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetMaxReceiveMessageSize(8 << 20);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10));
-  return channel;
-}
-
 /// GET of `path` from host:port; the whole answer.
 inline std::string HttpGet(const std::string& address, const std::string& path) {
   const size_t colon = address.rfind(':');

@@ -41,6 +41,18 @@ class RecordingObserver final : public rpc::CallObserver {
   std::vector<rpc::CallRecord> records_;
 };
 
+/// A connection of its own, made.
+inline std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(8 << 20);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  // gRPC's first attempt fails now and then (client/cpp/channels.cc), and would fail the call that waits.
+  channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  return channel;
+}
+
 /// Server and engine with the options of a test.
 class TestServer {
  public:
@@ -62,17 +74,7 @@ class TestServer {
   rpc::Server& rpc() { return *server_; }
   RecordingObserver& observer() { return observer_; }
 
-  /// A connection of its own, made.
-  std::shared_ptr<grpc::Channel> Connect() const {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetMaxReceiveMessageSize(8 << 20);
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-    auto channel = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
-    // gRPC's first attempt fails now and then (client/cpp/channels.cc), and would fail the call that waits.
-    channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    return channel;
-  }
+  std::shared_ptr<grpc::Channel> Connect() const { return ConnectTo(address()); }
 
   /// Waits until nothing is leased and no job is known: what every test ends with.
   void ExpectIdle() {
