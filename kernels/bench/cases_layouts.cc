@@ -40,17 +40,18 @@ void AddSegments(std::vector<Case>* cases) {
   for (const int64_t n : {2, 3, 7, 15, 16, 31, 33, 50, 100, 257, 300, 1000, 4097, 65536})
     Add({"segments", DType::kF32, {0, n}, {1}}, cases);
   for (const int64_t n : {3, 15, 16, 50, 100, 500, 1001}) Add({"segments", DType::kU8, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 15, 16, 31, 50, 100, 257, 300, 500, 1000})
+  for (const int64_t n : {3,   15,  16,  24,  31,  40,  48,  50,  56,  72,  80,  88,  96,
+                          100, 104, 120, 136, 160, 192, 200, 224, 248, 257, 300, 500, 1000})
     Add({"segments", DType::kF16, {0, n}, {1}}, cases);
   for (const int64_t n : {257, 500}) Add({"segments", DType::kU16, {0, n}, {1}}, cases);
   for (const int64_t n : {3, 17, 129, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
 }
 
 void AddColumns(std::vector<Case>* cases) {
-  for (const int64_t width : {3, 16, 33, 64, 250, 1000, 1001, 4096})
+  for (const int64_t width : {3, 16, 17, 33, 50, 64, 99, 250, 1000, 1001, 4096})
     Add({"columns", DType::kF32, {0, width}, {0}}, cases);
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
-    for (const int64_t width : {16, 1000, 1001}) Add({"columns", dtype, {0, width}, {0}}, cases);
+    for (const int64_t width : {3, 16, 33, 64, 1000, 1001}) Add({"columns", dtype, {0, width}, {0}}, cases);
 }
 
 /// Rows whose columns start at multiples of 16 elements, and rows that start anywhere.
@@ -65,6 +66,7 @@ void AddFewRows(std::vector<Case>* cases) {
 
 void AddMiddle(std::vector<Case>* cases) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kU8}) {
+    for (const int64_t rows : {32 * 32, 224 * 224}) Add({"middle", dtype, {0, rows, 3}, {1}}, cases);  // RGB
     for (const auto& [rows, width] :
          {std::pair<int64_t, int64_t>{10, 100}, {16, 64}, {100, 100}, {1000, 1000}})
       Add({"middle", dtype, {0, rows, width}, {1}}, cases);

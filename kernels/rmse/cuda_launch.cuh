@@ -6,8 +6,10 @@
 #include <bit>
 
 #include "kernels/rmse/cuda_axes_launch.cuh"
+#include "kernels/rmse/cuda_flat_launch.cuh"
 #include "kernels/rmse/cuda_gather.cuh"
 #include "kernels/rmse/cuda_group.cuh"
+#include "kernels/rmse/cuda_padded_launch.cuh"
 #include "kernels/rmse/cuda_relay_launch.cuh"
 #include "kernels/rmse/cuda_staged_launch.cuh"
 #include "kernels/rmse/cuda_stream_launch.cuh"
@@ -74,12 +76,15 @@ cudaError_t LaunchContiguous(Work work, bool whole, int64_t* sums, const gpu::La
   const int64_t tiles = work.range.tile_end - work.range.tile_begin;
   const bool aligned = reinterpret_cast<uintptr_t>(work.a) % 16 == 0 && work.layout.elements % kN == 0;
   const int64_t words = CeilDiv(work.layout.elements + (aligned ? 0 : kN - 1), kN);
-  const bool relay = aligned && PrefersRelay<E>(work, words);
-  if (words <= 64 && !relay && SuitsStaged<E>(work, words)) {
+  if (aligned) {
+    const cudaError_t error = LaunchPadded<E>(work, words, launcher);
+    if (error != cudaErrorNotSupported) return error;
+  }
+  if (words <= 64 && SuitsStaged<E>(work, words)) {
     const cudaError_t error = LaunchStaged<E>(work, work.layout.elements, 1, launcher);
     if (error != cudaErrorNotSupported) return error;
   }
-  if (relay || SuitsRelay<E>(work, words)) {
+  if (SuitsRelay<E>(work, words)) {
     const cudaError_t error = LaunchRelay<E>(work, launcher);
     if (error != cudaErrorNotSupported) return error;
   }
@@ -204,7 +209,8 @@ cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher
   }
   Columns columns{};
   if (!contiguous && ColumnsOf(work, sizeof(typename E::Type), &columns)) {
-    cudaError_t error = LaunchQueue<E>(work, launcher);
+    cudaError_t error = LaunchFlat<E>(work, launcher);
+    if (error == cudaErrorNotSupported) error = LaunchQueue<E>(work, launcher);
     // Many neighbours' runs are whole lines, and need no tree over neighbouring columns.
     if (sizeof(typename E::Type) >= 4 && columns.run > 1 && columns.width >= 32 * columns.run &&
         layout.elements >= 1024)

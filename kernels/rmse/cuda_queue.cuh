@@ -2,6 +2,7 @@
 // through a queue of its own in shared memory, which keeps more loads in flight than registers could.
 #pragma once
 
+#include "kernels/rmse/cuda_copies.cuh"
 #include "kernels/rmse/cuda_stream.cuh"
 
 namespace tilewire::rmse::cuda {
@@ -15,44 +16,6 @@ struct Queue {
   uint32_t inner, digit;  ///< extent of the inner axis; rows of a step there
   int64_t step, carry;    ///< bytes of a step; and more where the inner axis ends
 };
-
-/// Starts to copy the kBytes at `from`, or to clear `to` where not `there`. No lane waits.
-template <int kBytes>
-__device__ void CopyPiece(char* to, const char* from, bool there) {
-#if __CUDA_ARCH__ >= 800
-  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  const int bytes = there ? kBytes : 0;
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(place), "l"(from), "r"(bytes),
-                 "n"(kBytes)
-                 : "memory");
-  }
-#else
-  if (there) {
-    __builtin_memcpy(__builtin_assume_aligned(to, kBytes), __builtin_assume_aligned(from, kBytes), kBytes);
-  } else {
-    __builtin_memset(__builtin_assume_aligned(to, kBytes), 0, kBytes);
-  }
-#endif
-}
-
-/// All copies since the last call are a group.
-__device__ inline void EndCopies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/// Until all of the thread's groups but the last `kLeft` are there.
-template <int kLeft>
-__device__ void WaitForCopies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
-#endif
-}
 
 /// Sums of a thread's columns: chains of accumulators, or for 8- and 16-bit integers sums alone.
 template <typename E, int kN, int kChains>
@@ -78,9 +41,11 @@ template <typename E, int kN, int kChains>
 requires(E::kExact) struct QueueSum<E, kN, kChains> {
   typename E::Sum sum[kN] = {};
   using Columns = Piece<typename E::Type, kN, true>;
-  __device__ void Add(int, const Columns& x, const Columns& y, uint64_t flip) {
+  __device__ void Add(int, Columns x, Columns y, uint64_t flip) {
+    for (uint32_t& part : x.part) part ^= static_cast<uint32_t>(flip);
+    for (uint32_t& part : y.part) part ^= static_cast<uint32_t>(flip);
 #pragma unroll
-    for (int v = 0; v < kN; ++v) sum[v] += Square<E>(x.Get(v), y.Get(v), flip);
+    for (int v = 0; v < kN; ++v) sum[v] += Square<E>(x.Get(v), y.Get(v), 0);
   }
   __device__ void Get(double (&result)[kN]) {
 #pragma unroll

@@ -46,16 +46,6 @@ bool SuitsRelay(const Work& work, int64_t words) {
          work.range.segment_end - work.range.segment_begin > Multiprocessors() * 16;
 }
 
-/// The same beside StagedKernel: 16-bit floats in 17 to 31 whole words leave lanes of GroupKernel idle, and
-/// in StagedKernel the threads' places share banks of shared memory, up to 16 of them one (f16 of 160: 22% of
-/// the read rate there, 58% in groups, 83% here).
-template <typename E>
-bool PrefersRelay(const Work& work, int64_t words) {
-  constexpr size_t kSize = sizeof(typename E::Type);
-  return kSize == 2 && !E::kExact && work.layout.elements * kSize % 16 == 0 && words > 16 && words < 32 &&
-         work.layout.tiles == 1 && work.range.segment_end - work.range.segment_begin > Multiprocessors() * 16;
-}
-
 /// Segments that SuitsRelay, whose operands are misaligned alike. cudaErrorNotSupported, and nothing
 /// launched, where the device has too little shared memory.
 template <typename E>

@@ -77,8 +77,7 @@ bool SuitsStaged(const Work& work, int64_t words) {
   if (kSize == 8 || (kSize == 4 && n == 1)) return false;
   const auto held = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(words))) * 16;
   if (bytes < 16 || (kSize == 2 && bytes % 16 != 0)) return true;
-  // Threads of 16-bit floats that begin 32 bytes apart share banks (f16 of 80: 41% of the read rate, 59 in
-  // groups).
+  // Threads of 16-bit floats that begin 32 bytes apart share banks.
   if (kSize == 2 && !E::kExact && bytes % 32 == 0) return false;
   return bytes * 16 <= held * (kSize == 2 && words <= 16 ? 11 : 10);
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -61,7 +62,8 @@ class Exporter {
                 variable = std::string(kExporterVariable) + "=1";
     char* const arguments[] = {name.data(), filter.data(), disabled.data(), nullptr};
     std::vector<char*> environment{variable.data()};
-    for (char** entry = environ; *entry; ++entry) environment.push_back(*entry);
+    for (char** entry = environ; *entry; ++entry)  // a shard of the tests is not a shard of the exporter
+      if (!std::string_view(*entry).starts_with("GTEST_")) environment.push_back(*entry);
     environment.push_back(nullptr);
     if (posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, arguments, environment.data()) != 0)
       process_ = 0;

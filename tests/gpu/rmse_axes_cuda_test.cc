@@ -9,7 +9,7 @@ class RmseCudaAxes : public RmseDevice {
  protected:
   void CheckShape(DType dtype, const std::vector<int64_t>& dims, const std::vector<int32_t>& axes,
                   Shifts shifts) {
-    if (!HasFatalFailure()) Check({*MakeSpec(dtype, dims), axes, Output::kRmse}, true, shifts, random_);
+    if (!HasFatalFailure()) CheckLarge({*MakeSpec(dtype, dims), axes, Output::kRmse}, shifts, random_);
   }
 
   std::mt19937_64 random_{41};
@@ -73,11 +73,25 @@ TEST_F(RmseCudaAxes, Columns) {
 // Over one axis, as many tiles as fill the device.
 TEST_F(RmseCudaAxes, ColumnsOverOneAxis) {
   for (const DType dtype : kDTypes)
-    for (const int64_t width : {64, 128}) {
-      const int64_t rows = 70 * kTileElements * 64 / width + 5;
-      if (!HasFatalFailure())
-        CheckLarge({*MakeSpec(dtype, std::vector<int64_t>{2, rows, width}), {1}, Output::kRmse}, {}, random_);
+    for (const int64_t width : {64, 128})
+      CheckShape(dtype, {2, 70 * kTileElements * 64 / width + 5, width}, {1}, {});
+}
+
+// Rows of every remainder of a word, as many tiles as fill the device: the last group of rows is not full,
+// and items of many begin inside words or not.
+TEST_F(RmseCudaAxes, NarrowColumns) {
+  for (const DType dtype : kDTypes)
+    for (const int64_t width : {1, 2, 3, 5, 6, 7, 12, 17, 24, 33, 61, 64, 65}) {
+      CheckShape(dtype, {180 * kTileElements + width, width}, {0}, {});
+      CheckShape(dtype, {190, kTileElements + 16, width}, {1}, {});
+      CheckShape(dtype, {90, 2 * kTileElements + 3, width}, {1}, {});
+      if (width == 3) CheckShape(dtype, {190, kTileElements + 16, width}, {1}, {1, 1});
     }
+}
+
+TEST_F(RmseCudaAxes, WideColumnsOfBytes) {
+  for (const DType dtype : {DType::kI8, DType::kU16})
+    for (const int64_t width : {250, 1023}) CheckShape(dtype, {180 * kTileElements + 5, width}, {0}, {});
 }
 
 // Rows that fill the largest blocks, and so many that windows differ.

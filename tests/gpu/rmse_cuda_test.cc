@@ -1,5 +1,6 @@
 // The CUDA kernels of rmse.1 give the host's bits: golden vectors, random shapes, every dtype, every launch
 // shape, every alignment.
+#include <bit>
 #include <cstdlib>
 #include <iostream>
 
@@ -52,7 +53,8 @@ const NamedShape kShapes[] = {{{300, 1}, {1}},           {{300, 2}, {1}},
                               {{24, 64, 33}, {1}},       {{6, 250, 64}, {1}},
                               {{2500, 257}, {1}},        {{2500, 300}, {1}},
                               {{2500, 136}, {1}},        {{2500, 160}, {1}},
-                              {{34001, 257}, {1}}};
+                              {{34001, 257}, {1}},       {{560005, 3}, {0}},
+                              {{34, 16400, 3}, {1}},     {{17001, 72}, {1}}};
 
 uint64_t Seed(uint64_t usual) {
   const char* text = std::getenv("TILEWIRE_TEST_SEED");
@@ -123,12 +125,29 @@ TEST_F(RmseCuda, SegmentsOfManyStages) {
   }
 }
 
+// Of every number of whole words that a thread sums alone, and some beside it.
+TEST_F(RmseCuda, ManySegmentsOfWholeWords) {
+  std::mt19937_64 random(Seed(29));
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kU16})
+    for (int64_t n = 8; n <= 264; n += 8)
+      for (const Shifts shifts : {Shifts{0, 0}, Shifts{8, 16}, Shifts{1, 1}}) {
+        const int64_t segments = 280'000 / std::bit_ceil(static_cast<uint64_t>(n / 8)) + 1001;
+        CheckLarge({*MakeSpec(dtype, std::vector<int64_t>{segments, n}), {1}, Output::kRmse}, shifts, random);
+        if (HasFatalFailure()) return;
+      }
+}
+
 TEST_F(RmseCuda, EveryDTypeOnEveryLaunchShape) {
   std::mt19937_64 random(Seed(22));
   for (const DType dtype : RealDTypes())
-    for (const NamedShape& shape : kShapes)
-      for (const bool tame : {true, false})
-        Check({*MakeSpec(dtype, shape.dims), shape.axes, Output::kRmse}, tame, {}, random);
+    for (const NamedShape& shape : kShapes) {
+      const reference::RandomCase one{*MakeSpec(dtype, shape.dims), shape.axes, Output::kRmse};
+      if (one.spec.shape.elements() > 1'000'000) {
+        CheckLarge(one, {}, random);
+        if (dtype != DType::kF32) continue;
+      }
+      for (const bool tame : {true, false}) Check(one, tame, {}, random);
+    }
 }
 
 TEST_F(RmseCudaSanitized, EveryKernelStaysInsideItsArrays) {
