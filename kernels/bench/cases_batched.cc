@@ -54,7 +54,7 @@ void AddColumns(std::vector<Case>* cases) {
     Add("columns", DType::kF32, {kElements / columns, columns}, {0}, cases);
   }
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64}) {
-    for (const int64_t columns : {16, 1000})
+    for (const int64_t columns : {3, 16, 1000})
       Add("columns", dtype, {kElements / columns, columns}, {0}, cases);
   }
 }

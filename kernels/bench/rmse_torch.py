@@ -4,7 +4,8 @@
     python3 kernels/bench/rmse_torch.py rmse.json
 
 Same cases, same GPU; medians of cold runs (the L2 is flushed before each) and of hot ones, torch's time over ours. The
-expression is sqrt(mean((a - b)**2)) over the case's axes, in the operands' own type, as a user would write it. Needs torch with CUDA.
+expression is sqrt(mean((a - b)**2)) over the case's axes, in the operands' own type, as a user would write it; bytes are turned into f32
+first, as they must be. Needs torch with CUDA.
 """
 import statistics
 
@@ -12,11 +13,16 @@ import torch
 
 from beside_torch import cases_of, l2_flush, parser_of, random_tensor, seconds_of
 
-TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
+TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "u8": torch.uint8}
 
 
-def expression(axes):
-    return lambda a, b: torch.sqrt(torch.mean((a - b) ** 2, dim=axes) if axes else torch.mean((a - b) ** 2))
+def expression(axes, dtype):
+    own = (lambda x: x) if dtype.is_floating_point else (lambda x: x.float())
+
+    def rmse(a, b):
+        squares = (own(a) - own(b)) ** 2
+        return torch.sqrt(torch.mean(squares, dim=axes) if axes else torch.mean(squares))
+    return rmse
 
 
 def nothing():
@@ -30,11 +36,12 @@ def main():
     flush = l2_flush()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}: microseconds, and torch's time over ours")
     for case in cases:
-        a, b = (random_tensor(case["shape"], TYPES[case["dtype"]]) for _ in range(2))
+        dtype = TYPES[case["dtype"]]
+        a, b = (random_tensor(case["shape"], dtype) for _ in range(2))
         axes = tuple(case.get("axes") or ())
-        eager = expression(axes)
+        eager = expression(axes, dtype)
         torch._dynamo.reset()  # or what was compiled for earlier cases would count against a limit, and eager code run
-        compiled = torch.compile(expression(axes), dynamic=False)
+        compiled = torch.compile(expression(axes, dtype), dynamic=False)
         for place, before in (("cold", flush), ("hot", nothing)):
             if place not in case:
                 continue
