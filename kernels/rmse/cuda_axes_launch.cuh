@@ -122,7 +122,7 @@ cudaError_t LaunchQueueAs(const Work& work, int most, const gpu::Launcher& launc
   c.step = c.digit * cut.stride + cut.phases / inner * c.outer_stride;
   c.carry = c.outer_stride - inner * cut.stride;
   const int64_t threads = CeilDiv(int64_t{cut.lanes} * cut.phases, 32) * 32;
-  const int64_t pitch = cut.lanes * kN + (cut.lanes < 16 ? cut.lanes : 0);  // as in AddPhases
+  const int64_t pitch = PhasePitch(cut.lanes, static_cast<int>(kN));
   const auto shared = static_cast<int>(std::max(2 * kDepth * kPiece * threads, cut.phases * pitch * 8));
   if (threads > kMost || threads < 64 || shared > MostShared()) return cudaErrorNotSupported;
   return LaunchShared(launcher, QueueKernel<E, kPiece, kDepth, kMost, kBlocks>,

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "kernels/rmse/cuda_axes_launch.cuh"
-#include "kernels/rmse/cuda_flat_launch.cuh"
+#include "kernels/rmse/cuda_joined_launch.cuh"
 #include "kernels/rmse/cuda_gather.cuh"
 #include "kernels/rmse/cuda_group.cuh"
 #include "kernels/rmse/cuda_padded_launch.cuh"
@@ -209,7 +209,7 @@ cudaError_t LaunchKind(Work work, bool whole, int64_t* sums, const gpu::Launcher
   }
   Columns columns{};
   if (!contiguous && ColumnsOf(work, sizeof(typename E::Type), &columns)) {
-    cudaError_t error = LaunchFlat<E>(work, launcher);
+    cudaError_t error = LaunchJoined<E>(work, launcher);
     if (error == cudaErrorNotSupported) error = LaunchQueue<E>(work, launcher);
     // Many neighbours' runs are whole lines, and need no tree over neighbouring columns.
     if (sizeof(typename E::Type) >= 4 && columns.run > 1 && columns.width >= 32 * columns.run &&

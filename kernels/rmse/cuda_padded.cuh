@@ -1,5 +1,5 @@
-// 16-bit floats in short segments of whole words: a block copies neighbouring ones into shared memory, so far
-// apart that threads which read a word each share no bank, or few, and a thread sums a segment.
+// 16-bit floats in short segments of whole words: a block copies neighbouring ones into shared memory, a word
+// apart where that pays, and a thread sums a segment, a word at a time.
 #pragma once
 
 #include "kernels/rmse/cuda_copies.cuh"

@@ -113,11 +113,16 @@ __device__ void Carry(int g, double (&sum)[kV], double (&held)[kLevels + 1][kV])
   }
 }
 
+/// Places of a phase's sums in AddPhases, `columns` of each lane.
+__host__ __device__ constexpr int PhasePitch(int lanes, int columns) {
+  return lanes * columns + (lanes < 16 ? lanes : 0);
+}
+
 /// The tree over the phases, to phase 0: at each level the upper half of those left puts its sums down and
 /// the lower half adds them. A level's places are its own, so one barrier suffices.
 template <int kV>
 __device__ void AddPhases(const Stream& c, int phase, int lane, double (&sum)[kV], double* shared) {
-  const int pitch = c.lanes * kV + (c.lanes < 16 ? c.lanes : 0);
+  const int pitch = PhasePitch(c.lanes, kV);
   double* mine = shared + phase * pitch + lane;
   for (int s = c.phases / 2; s >= 1; s /= 2) {
     if (phase >= s && phase < 2 * s) {

@@ -31,7 +31,7 @@ cudaError_t LaunchStreamAs(const Work& work, Stream c, const gpu::Launcher& laun
     lanes = std::max<int64_t>(kMost / phases, 8);
     lanes = CeilDiv(pieces, CeilDiv(pieces, lanes));
   }
-  const int64_t shared = phases == 1 ? 0 : phases * (lanes * kV + (lanes < 16 ? lanes : 0)) * 8;
+  const int64_t shared = phases == 1 ? 0 : phases * PhasePitch(static_cast<int>(lanes), kV) * 8;
   if (period / phases > most_chains || lanes * phases > kMost || lanes * phases < 64 ||
       shared > kColumnShared)
     return cudaErrorNotSupported;

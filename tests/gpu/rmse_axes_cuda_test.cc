@@ -82,16 +82,25 @@ TEST_F(RmseCudaAxes, ColumnsOverOneAxis) {
 TEST_F(RmseCudaAxes, NarrowColumns) {
   for (const DType dtype : kDTypes)
     for (const int64_t width : {1, 2, 3, 5, 6, 7, 12, 17, 24, 33, 61, 64, 65}) {
-      CheckShape(dtype, {180 * kTileElements + width, width}, {0}, {});
-      CheckShape(dtype, {190, kTileElements + 16, width}, {1}, {});
-      CheckShape(dtype, {90, 2 * kTileElements + 3, width}, {1}, {});
-      if (width == 3) CheckShape(dtype, {190, kTileElements + 16, width}, {1}, {1, 1});
+      CheckShape(dtype, {200 * kTileElements + width, width}, {0}, {});
+      CheckShape(dtype, {210, kTileElements + 16, width}, {1}, {});
+      CheckShape(dtype, {105, 2 * kTileElements + 3, width}, {1}, {});
+      if (width == 3) CheckShape(dtype, {210, kTileElements + 16, width}, {1}, {1, 1});
     }
+}
+
+// Ranges of a part of one item that are long enough to fill the device alone, where items begin inside words.
+TEST_F(RmseCudaAxes, NarrowColumnsWhoseItemsBeginInsideWords) {
+  for (const DType dtype : {DType::kU8, DType::kI8, DType::kF16}) {
+    CheckShape(dtype, {2, 300 * kTileElements + 1, 3}, {1}, {});
+    CheckShape(dtype, {3, 150 * kTileElements + 1, 3}, {1}, {});
+    CheckShape(dtype, {2, 420 * kTileElements + 5, 2}, {1}, {});
+  }
 }
 
 TEST_F(RmseCudaAxes, WideColumnsOfBytes) {
   for (const DType dtype : {DType::kI8, DType::kU16})
-    for (const int64_t width : {250, 1023}) CheckShape(dtype, {180 * kTileElements + 5, width}, {0}, {});
+    for (const int64_t width : {250, 1023}) CheckShape(dtype, {200 * kTileElements + 5, width}, {0}, {});
 }
 
 // Rows that fill the largest blocks, and so many that windows differ.

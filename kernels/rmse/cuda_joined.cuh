@@ -1,15 +1,15 @@
-// Narrow columns whose rows are no whole words: as many rows as are (a group) are taken as one, and a thread
-// reads one word of that down the groups, through a queue of its own in shared memory.
+// Narrow columns whose rows are no whole words: as many rows as are whole words are joined (a group), and a
+// thread reads one word of that down the groups, through a queue of its own in shared memory.
 #pragma once
 
 #include "kernels/rmse/cuda_queue.cuh"
 
 namespace tilewire::rmse::cuda {
 
-/// How rows are cut. A thread owns a word of a group, and groups phase + phases · chain + period · round of a
-/// tile.
-struct Flat {
-  Stream cut;  ///< its lanes: words of a group
+/// How rows are cut. A thread owns a word of a group, and groups phase + phases · chain + phases · kChains ·
+/// round of a tile.
+struct Joined {
+  Stream cut;  ///< of which width, tiles, outer_begin, lanes (words of a group) and phases are set
   int group;   ///< rows, a power of two
   int row_bytes;
 };
@@ -24,7 +24,8 @@ __device__ double AddGroup(const double* sums, int group, int width) {
   return sum[0];
 }
 
-/// The word that a tile ends in, the last of its accumulators', where not all of it is there: chain `chain`.
+/// Adds the tile's last word, of which only `bytes` bytes are there. It is the last of its accumulators'
+/// chain.
 template <typename E, int kChains>
 __device__ void AddLastWord(QueueSum<E, kWord<E>, kChains>& sums, int chain, const char* a, const char* b,
                             int bytes, uint64_t flip) {
@@ -41,7 +42,7 @@ __device__ void AddLastWord(QueueSum<E, kWord<E>, kChains>& sums, int chain, con
 /// kDepth words of each operand in flight; kMost threads at most.
 template <typename E, int kDepth, int kMost>
 __global__ void __launch_bounds__(kMost)
-    FlatKernel(const __grid_constant__ Work work, const __grid_constant__ Flat c) {
+    JoinedKernel(const __grid_constant__ Work work, const __grid_constant__ Joined c) {
   constexpr int kN = kWord<E>, kChains = kQueueChains<E, 16>;
   LetFinishStart();
   extern __shared__ uint4 queue_words[];
