@@ -6,9 +6,9 @@
 #include <bit>
 
 #include "kernels/rmse/cuda_axes_launch.cuh"
-#include "kernels/rmse/cuda_joined_launch.cuh"
 #include "kernels/rmse/cuda_gather.cuh"
 #include "kernels/rmse/cuda_group.cuh"
+#include "kernels/rmse/cuda_joined_launch.cuh"
 #include "kernels/rmse/cuda_padded_launch.cuh"
 #include "kernels/rmse/cuda_relay_launch.cuh"
 #include "kernels/rmse/cuda_staged_launch.cuh"
