@@ -69,7 +69,7 @@ cudaError_t LaunchStaged(const Work& work, int64_t rows, int64_t width, const gp
 }
 
 /// Contiguous segments of up to 64 `words`: whether StagedKernel is the better one. It is where GroupKernel's
-/// lanes would be too empty, and for 16-bit elements wherever segments begin inside words.
+/// lanes would be too empty, and for 16-bit elements where segments are no whole words long.
 template <typename E>
 bool SuitsStaged(const Work& work, int64_t words) {
   constexpr int64_t kSize = sizeof(typename E::Type);
