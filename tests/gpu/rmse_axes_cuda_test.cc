@@ -9,7 +9,7 @@ class RmseCudaAxes : public RmseDevice {
  protected:
   void CheckShape(DType dtype, const std::vector<int64_t>& dims, const std::vector<int32_t>& axes,
                   Shifts shifts) {
-    if (!HasFatalFailure()) CheckLarge({*MakeSpec(dtype, dims), axes, Output::kRmse}, shifts, random_);
+    if (!HasFatalFailure()) CheckLarge({*MakeSpec(dtype, dims), axes, Output::kRmse}, true, shifts, random_);
   }
 
   std::mt19937_64 random_{41};
