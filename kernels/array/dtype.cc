@@ -30,9 +30,13 @@ constexpr bool Ordered() {
 static_assert(Ordered(), "the table is indexed by the dtype's number");
 }  // namespace
 
-std::span<const DTypeInfo> AllDTypes() { return kTable; }
+std::span<const DTypeInfo> AllDTypes() {
+  return kTable;
+}
 
-const DTypeInfo& Info(DType dtype) { return kTable[static_cast<size_t>(dtype) - 1]; }
+const DTypeInfo& Info(DType dtype) {
+  return kTable[static_cast<size_t>(dtype) - 1];
+}
 
 std::optional<DType> DTypeFromNumber(int number) {
   if (number < 1 || number > static_cast<int>(kTable.size())) return std::nullopt;

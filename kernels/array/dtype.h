@@ -40,8 +40,12 @@ struct DTypeInfo {
 /// All dtypes in the order of their numbers.
 std::span<const DTypeInfo> AllDTypes();
 const DTypeInfo& Info(DType dtype);
-inline int SizeOf(DType dtype) { return Info(dtype).size; }
-inline std::string_view Name(DType dtype) { return Info(dtype).name; }
+inline int SizeOf(DType dtype) {
+  return Info(dtype).size;
+}
+inline std::string_view Name(DType dtype) {
+  return Info(dtype).name;
+}
 /// The dtype with that number on the wire, or nothing.
 std::optional<DType> DTypeFromNumber(int number);
 std::optional<DType> DTypeFromName(std::string_view name);

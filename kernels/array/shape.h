@@ -21,7 +21,8 @@ inline constexpr int64_t kMaxArrayBytes = int64_t{1} << 60;
 class Shape {
  public:
   Shape() = default;
-  /// INVALID_ARGUMENT naming `field` for rank > kMaxRank, an extent < 1, or more than kMaxArrayBytes elements.
+  /// INVALID_ARGUMENT naming `field` for rank > kMaxRank, an extent < 1, or more than kMaxArrayBytes
+  /// elements.
   static Result<Shape> Make(std::span<const int64_t> dims, std::string_view field = "shape");
 
   int rank() const { return rank_; }
@@ -30,9 +31,7 @@ class Shape {
   int64_t elements() const { return elements_; }
   /// "(2, 3)", "()" for rank 0.
   std::string ToString() const;
-  friend bool operator==(const Shape& a, const Shape& b) {
-    return a.rank_ == b.rank_ && a.dims_ == b.dims_;
-  }
+  friend bool operator==(const Shape& a, const Shape& b) { return a.rank_ == b.rank_ && a.dims_ == b.dims_; }
 
  private:
   std::array<int64_t, kMaxRank> dims_{};
@@ -48,12 +47,14 @@ struct ArraySpec {
   friend bool operator==(const ArraySpec&, const ArraySpec&) = default;
 };
 
-/// Checks the dtype number, the extents and that the bytes fit kMaxArrayBytes. `field` prefixes names in messages.
+/// Checks the dtype number, the extents and that the bytes fit kMaxArrayBytes. `field` prefixes names in
+/// messages.
 Result<ArraySpec> MakeSpec(int dtype_number, std::span<const int64_t> dims, std::string_view field = "spec");
 Result<ArraySpec> MakeSpec(DType dtype, std::span<const int64_t> dims, std::string_view field = "spec");
 
-/// Axis list of a request against a rank: negative counts from the end; a repeated or foreign axis is refused.
-/// The order of the request is kept.
-Result<std::vector<int>> NormalizeAxes(std::span<const int32_t> axes, int rank, std::string_view field = "axes");
+/// Axis list of a request against a rank: negative counts from the end; a repeated or foreign axis is
+/// refused. The order of the request is kept.
+Result<std::vector<int>> NormalizeAxes(std::span<const int32_t> axes, int rank,
+                                       std::string_view field = "axes");
 
 }  // namespace tilewire

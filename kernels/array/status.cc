@@ -4,23 +4,40 @@ namespace tilewire {
 
 std::string_view CodeName(Code code) {
   switch (code) {
-    case Code::kOk: return "OK";
-    case Code::kCancelled: return "CANCELLED";
-    case Code::kUnknown: return "UNKNOWN";
-    case Code::kInvalidArgument: return "INVALID_ARGUMENT";
-    case Code::kDeadlineExceeded: return "DEADLINE_EXCEEDED";
-    case Code::kNotFound: return "NOT_FOUND";
-    case Code::kAlreadyExists: return "ALREADY_EXISTS";
-    case Code::kPermissionDenied: return "PERMISSION_DENIED";
-    case Code::kResourceExhausted: return "RESOURCE_EXHAUSTED";
-    case Code::kFailedPrecondition: return "FAILED_PRECONDITION";
-    case Code::kAborted: return "ABORTED";
-    case Code::kOutOfRange: return "OUT_OF_RANGE";
-    case Code::kUnimplemented: return "UNIMPLEMENTED";
-    case Code::kInternal: return "INTERNAL";
-    case Code::kUnavailable: return "UNAVAILABLE";
-    case Code::kDataLoss: return "DATA_LOSS";
-    case Code::kUnauthenticated: return "UNAUTHENTICATED";
+    case Code::kOk:
+      return "OK";
+    case Code::kCancelled:
+      return "CANCELLED";
+    case Code::kUnknown:
+      return "UNKNOWN";
+    case Code::kInvalidArgument:
+      return "INVALID_ARGUMENT";
+    case Code::kDeadlineExceeded:
+      return "DEADLINE_EXCEEDED";
+    case Code::kNotFound:
+      return "NOT_FOUND";
+    case Code::kAlreadyExists:
+      return "ALREADY_EXISTS";
+    case Code::kPermissionDenied:
+      return "PERMISSION_DENIED";
+    case Code::kResourceExhausted:
+      return "RESOURCE_EXHAUSTED";
+    case Code::kFailedPrecondition:
+      return "FAILED_PRECONDITION";
+    case Code::kAborted:
+      return "ABORTED";
+    case Code::kOutOfRange:
+      return "OUT_OF_RANGE";
+    case Code::kUnimplemented:
+      return "UNIMPLEMENTED";
+    case Code::kInternal:
+      return "INTERNAL";
+    case Code::kUnavailable:
+      return "UNAVAILABLE";
+    case Code::kDataLoss:
+      return "DATA_LOSS";
+    case Code::kUnauthenticated:
+      return "UNAUTHENTICATED";
   }
   return "UNKNOWN";
 }
@@ -36,8 +53,11 @@ std::string Status::ToString() const {
 namespace {
 tl::unexpected<Status> FieldError(Code code, std::string_view reason, std::string_view field,
                                   std::string_view value, std::string_view allowed) {
-  Status::Detail d{.code = code, .reason = std::string(reason), .field = std::string(field),
-                   .value = std::string(value), .allowed = std::string(allowed)};
+  Status::Detail d{.code = code,
+                   .reason = std::string(reason),
+                   .field = std::string(field),
+                   .value = std::string(value),
+                   .allowed = std::string(allowed)};
   d.message = d.field + " is " + d.value + "; allowed: " + d.allowed;
   return Fail(Status(std::move(d)));
 }
@@ -52,7 +72,9 @@ tl::unexpected<Status> OverLimit(std::string_view field, std::string_view value,
 }
 
 Status Busy(std::string_view message, int64_t retry_after_ms) {
-  return Status(Status::Detail{.code = Code::kResourceExhausted, .reason = "BUSY", .message = std::string(message),
+  return Status(Status::Detail{.code = Code::kResourceExhausted,
+                               .reason = "BUSY",
+                               .message = std::string(message),
                                .retry_after_ms = retry_after_ms});
 }
 

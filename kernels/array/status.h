@@ -39,11 +39,11 @@ class [[nodiscard]] Status {
  public:
   struct Detail {
     Code code = Code::kUnknown;
-    std::string reason;   ///< UPPER_SNAKE word for programs: google.rpc.ErrorInfo.reason
-    std::string message;  ///< for people; names the field, the value and what was allowed
-    std::string field;    ///< the offending request field, or empty
-    std::string value;    ///< what it was
-    std::string allowed;  ///< what it may be
+    std::string reason;           ///< UPPER_SNAKE word for programs: google.rpc.ErrorInfo.reason
+    std::string message;          ///< for people; names the field, the value and what was allowed
+    std::string field;            ///< the offending request field, or empty
+    std::string value;            ///< what it was
+    std::string allowed;          ///< what it may be
     int64_t retry_after_ms = -1;  ///< ≥ 0: worth a retry after that many milliseconds
   };
 
@@ -54,7 +54,9 @@ class [[nodiscard]] Status {
   bool ok() const { return detail_ == nullptr; }
   Code code() const { return detail_ ? detail_->code : Code::kOk; }
   std::string_view reason() const { return detail_ ? std::string_view(detail_->reason) : std::string_view(); }
-  std::string_view message() const { return detail_ ? std::string_view(detail_->message) : std::string_view(); }
+  std::string_view message() const {
+    return detail_ ? std::string_view(detail_->message) : std::string_view();
+  }
   /// Null when ok.
   const Detail* detail() const { return detail_.get(); }
   /// "OK", or "CODE_NAME: message".
@@ -69,12 +71,15 @@ using Result = tl::expected<T, Status>;
 
 /// INVALID_ARGUMENT, reason BAD_VALUE: "`field` is `value`; allowed: `allowed`".
 tl::unexpected<Status> BadValue(std::string_view field, std::string_view value, std::string_view allowed);
-/// RESOURCE_EXHAUSTED, reason LIMIT: well formed, but more than this server is configured for; never worth a retry.
+/// RESOURCE_EXHAUSTED, reason LIMIT: well formed, but more than this server is configured for; never worth a
+/// retry.
 tl::unexpected<Status> OverLimit(std::string_view field, std::string_view value, std::string_view allowed);
 /// RESOURCE_EXHAUSTED, reason BUSY: the same request may succeed after `retry_after_ms`.
 Status Busy(std::string_view message, int64_t retry_after_ms);
 
-inline tl::unexpected<Status> Fail(Status status) { return tl::unexpected<Status>(std::move(status)); }
+inline tl::unexpected<Status> Fail(Status status) {
+  return tl::unexpected<Status>(std::move(status));
+}
 
 }  // namespace tilewire
 
@@ -83,9 +88,9 @@ inline tl::unexpected<Status> Fail(Status status) { return tl::unexpected<Status
 #define TILEWIRE_CONCAT(a, b) TILEWIRE_CONCAT_(a, b)
 #define TILEWIRE_RETURN_IF_ERROR(expr) \
   if (::tilewire::Status status_ = (expr); !status_.ok()) return ::tilewire::ErrorReturn(std::move(status_))
-#define TILEWIRE_ASSIGN_OR_RETURN_(tmp, lhs, expr)                              \
-  auto tmp = (expr);                                                            \
-  if (!tmp) return ::tilewire::ErrorReturn(std::move(tmp).error());             \
+#define TILEWIRE_ASSIGN_OR_RETURN_(tmp, lhs, expr)                  \
+  auto tmp = (expr);                                                \
+  if (!tmp) return ::tilewire::ErrorReturn(std::move(tmp).error()); \
   lhs = *std::move(tmp)
 #define TILEWIRE_ASSIGN_OR_RETURN(lhs, expr) \
   TILEWIRE_ASSIGN_OR_RETURN_(TILEWIRE_CONCAT(result_, __LINE__), lhs, expr)

@@ -1,4 +1,5 @@
-// RMSE, contract `rmse.1`: root mean squared error over any set of axes, the same bits however it is computed.
+// RMSE, contract `rmse.1`: root mean squared error over any set of axes, the same bits however it is
+// computed.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +22,17 @@ enum class Output : uint8_t { kRmse = 0, kMse = 1, kSumSquares = 2 };
 /// Canonical geometry: unit axes dropped, neighbours of one kind fused, so batch and reduced axes alternate.
 /// Plain data, passed to CUDA kernels by value.
 struct Layout {
-  int rank = 0;                       ///< canonical axes
-  int64_t dims[kMaxRank] = {};        ///< extents, outermost first
-  int64_t strides[kMaxRank] = {};     ///< in elements (row-major)
-  bool reduced[kMaxRank] = {};        ///< whether the axis is summed over
-  int64_t segments = 1;               ///< product of the batch extents
-  int64_t elements = 1;               ///< of one segment: product of the reduced extents
-  int64_t tiles = 1;                  ///< of one segment: ceil(elements / kTileElements)
+  int rank = 0;                    ///< canonical axes
+  int64_t dims[kMaxRank] = {};     ///< extents, outermost first
+  int64_t strides[kMaxRank] = {};  ///< in elements (row-major)
+  bool reduced[kMaxRank] = {};     ///< whether the axis is summed over
+  int64_t segments = 1;            ///< product of the batch extents
+  int64_t elements = 1;            ///< of one segment: product of the reduced extents
+  int64_t tiles = 1;               ///< of one segment: ceil(elements / kTileElements)
 };
 
-/// The unit of compute: tiles [tile_begin, tile_end) of segments [segment_begin, segment_end). It may run as soon as
-/// bytes [byte_begin, byte_end) of both operands are on the device. Chosen from the shape alone.
+/// The unit of compute: tiles [tile_begin, tile_end) of segments [segment_begin, segment_end). It may run as
+/// soon as bytes [byte_begin, byte_end) of both operands are on the device. Chosen from the shape alone.
 struct Range {
   int64_t segment_begin, segment_end;
   int64_t tile_begin, tile_end;
@@ -69,19 +70,21 @@ class Plan {
   int64_t tiles_per_range_ = 1;     ///< when a segment is cut over several ranges
 };
 
-/// Writes the tile sums of items [item_begin, item_end) of `range`; an item is one tile of one segment. They are
-/// numbered in the order that memory likes: segment-major, or tile-major where the innermost canonical axis is a
-/// batch axis (columns). `a` and `b` point to the whole operands, aligned to the element size (only bytes of the range
-/// are read). Pure and re-entrant: callers may split items over threads as they like.
+/// Writes the tile sums of items [item_begin, item_end) of `range`; an item is one tile of one segment. They
+/// are numbered in the order that memory likes: segment-major, or tile-major where the innermost canonical
+/// axis is a batch axis (columns). `a` and `b` point to the whole operands, aligned to the element size (only
+/// bytes of the range are read). Pure and re-entrant: callers may split items over threads as they like.
 void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t item_end, const void* a,
                const void* b, double* tile_sums);
 
-/// How many items of `range` one of `threads` >= 1 threads should take at a time, at least 1: enough work to be worth
-/// handing out, pieces enough to keep all busy, and for columns enough neighbours to read memory in long rows.
+/// How many items of `range` one of `threads` >= 1 threads should take at a time, at least 1: enough work to
+/// be worth handing out, pieces enough to keep all busy, and for columns enough neighbours to read memory in
+/// long rows.
 int64_t HostGrain(const Plan& plan, const Range& range, int threads);
 
-/// Combines tile sums pairwise and finishes segments [segment_begin, segment_end) into `result`. Leaves `tile_sums`
-/// overwritten. Segments are independent.
-void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums, double* result);
+/// Combines tile sums pairwise and finishes segments [segment_begin, segment_end) into `result`. Leaves
+/// `tile_sums` overwritten. Segments are independent.
+void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums,
+                double* result);
 
 }  // namespace tilewire::rmse

@@ -7,8 +7,8 @@
 
 namespace tilewire::rpc {
 
-/// `--receive-quota`: with the rest of an idle server, and what the allocator keeps, it stays under the 256 MiB
-/// that a server may take beside its budgets.
+/// `--receive-quota`: with the rest of an idle server, and what the allocator keeps, it stays under the 256
+/// MiB that a server may take beside its budgets.
 inline constexpr int64_t kDefaultReceiveQuotaBytes = 192 * kMiB;
 /// `--receive-window`.
 inline constexpr int64_t kDefaultReceiveWindowBytes = 128 * kKiB;

@@ -53,8 +53,8 @@ int Wire(const Common& common, const Flags& flags) {
   std::vector<std::string> server_flags, raw_flags = {std::to_string(bytes)};
   if (flags.window_kib >= 0) {
     server_flags = {"--receive-window", std::to_string(flags.window_kib << 10)};
-    raw_flags.insert(raw_flags.end(),
-                     {std::to_string(rpc::kDefaultReceiveQuotaBytes), std::to_string(flags.window_kib << 10)});
+    raw_flags.insert(raw_flags.end(), {std::to_string(rpc::kDefaultReceiveQuotaBytes),
+                                       std::to_string(flags.window_kib << 10)});
   }
   const Child server = StartServer(common, server_flags);
   const Child raw("tilewire_raw_peer", raw_flags);

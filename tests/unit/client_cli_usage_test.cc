@@ -44,8 +44,12 @@ TEST_F(Cli, UsageErrorsNameTheWrongWord) {
     std::vector<std::string> arguments;
     const char* says;
   } cases[] = {
-      {{}, "a command is missing; commands: rmse, transpose, gaussian-pdf, put, get, ls, rm, info, ping, selftest\n"},
-      {{"foo"}, "'foo' is no command; commands: rmse, transpose, gaussian-pdf, put, get, ls, rm, info, ping, selftest\n"},
+      {{},
+       "a command is missing; commands: rmse, transpose, gaussian-pdf, put, get, ls, rm, info, ping, "
+       "selftest\n"},
+      {{"foo"},
+       "'foo' is no command; commands: rmse, transpose, gaussian-pdf, put, get, ls, rm, info, ping, "
+       "selftest\n"},
       {{"convolve", A(), "--sigma", "1"}, "'convolve' is no command; commands: rmse, "},
       {{"--bogus"}, "'--bogus' is no option; commands: rmse, "},
       {{"rmse", "--bogus"}, "'--bogus' is no option\n"},

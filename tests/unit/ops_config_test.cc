@@ -162,8 +162,7 @@ TEST_F(ConfigTest, EveryFlagArrives) {
 }
 
 TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
-  const std::string file =
-      File("lanes = 1\nqueue-length = 1\n# a comment\nlisten = [\"f:1\", \"f:2\"]\n");
+  const std::string file = File("lanes = 1\nqueue-length = 1\n# a comment\nlisten = [\"f:1\", \"f:2\"]\n");
   Env("TILEWIRE_LANES", "2");
   Env("TILEWIRE_QUEUE_LENGTH", "2");
   Env("TILEWIRE_MAX_IN_FLIGHT", "2");
