@@ -8,7 +8,6 @@ tilewire_test(tilewire_bench_tests
 
 # The program itself: what it prints and its exit codes.
 find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
-add_test(NAME kernel_bench.program
+tilewire_script_test(kernel_bench.program LABELS script TIMEOUT 120 NEEDS tilewire_kernel_bench
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/bench_program_test.py
           $<TARGET_FILE:tilewire_kernel_bench>)
-set_tests_properties(kernel_bench.program PROPERTIES LABELS unit TIMEOUT 120)
