@@ -47,6 +47,9 @@ choose_date() {
   echo "$seconds"
 }
 
+# Parts of the C library that the NVIDIA driver's libraries link to, whether our programs do or not.
+readonly DRIVER_NEEDS=(libc.so.6 libdl.so.2 libm.so.6 libpthread.so.0 librt.so.1)
+
 # Copies the programs and whatever the loader finds for them: libraries of the bundle below PREFIX, those of the system
 # (the C library alone: the bundle target sees to that) and the loader where this system has them.
 copy_programs() {
@@ -61,12 +64,14 @@ copy_programs() {
   done >"$work/libraries"
   if grep 'not found' "$work/libraries" >&2; then fail "this machine cannot run the bundle: it lacks the above."; fi
   # "NAME => PATH (ADDRESS)" or, for the loader, "PATH (ADDRESS)".
-  sed -nE 's/^[[:space:]]*([^ ]+ => )?(\/[^ ]+) \(0x[0-9a-f]+\)$/\2/p' "$work/libraries" | sort -u >"$work/paths"
+  sed -nE 's/^[[:space:]]*([^ ]+ => )?(\/[^ ]+) \(0x[0-9a-f]+\)$/\2/p' "$work/libraries" >"$work/paths"
+  path=$(grep -m 1 '/libc\.so\.6$' "$work/paths") || fail "the programs of $bundle do not use glibc."
+  printf "${path%/*}/%s\n" "${DRIVER_NEEDS[@]}" >>"$work/paths"
   while read -r path; do
     name=${path##*/}
     if [[ $path == "$bundle"/* ]]; then install -m 755 "$path" "$root$PREFIX/lib/$name"
     else install -D -m 755 "$path" "$root$(realpath "${path%/*}")/$name"; fi
-  done <"$work/paths"
+  done < <(sort -u "$work/paths")
   for link in lib lib64; do
     [[ ! -L /$link ]] || ln -s "usr/$link" "$root/$link"
   done
