@@ -143,7 +143,6 @@ main() {
   trap clean_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  umask 022  # modes are part of the digest
   work=$(mktemp -d "${TMPDIR:-/tmp}/tilewire-image.XXXXXX")
   "$bundle/bin/tilewired" --version >"$work/version" || fail "$bundle/bin/tilewired does not run on this machine."
   version=$(sed -n 's/^tilewired //p' "$work/version")

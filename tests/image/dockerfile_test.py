@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The Dockerfile, without a registry: built on a root made of Debian's packages (debootstrap), and the image runs.
 Takes as long as a release build. Usage: dockerfile_test.py BUNDLE, which lends the client that asks the server."""
 import os

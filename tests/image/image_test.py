@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The container image that deploy/image.sh makes: what is in it, and that it runs. Usage: image_test.py BUNDLE"""
 import filecmp
 import io
