@@ -64,7 +64,7 @@ copy_programs() {
   done >"$work/libraries"
   if grep 'not found' "$work/libraries" >&2; then fail "this machine cannot run the bundle: it lacks the above."; fi
   # "NAME => PATH (ADDRESS)" or, for the loader, "PATH (ADDRESS)".
-  sed -nE 's/^[[:space:]]*([^ ]+ => )?(\/[^ ]+) \(0x[0-9a-f]+\)$/\2/p' "$work/libraries" >"$work/paths"
+  sed -nE 's/^[[:space:]]*([^ ]+ => )?(\/.+) \(0x[0-9a-f]+\)$/\2/p' "$work/libraries" >"$work/paths"
   path=$(grep -m 1 '/libc\.so\.6$' "$work/paths") || fail "the programs of $bundle do not use glibc."
   printf "${path%/*}/%s\n" "${DRIVER_NEEDS[@]}" >>"$work/paths"
   while read -r path; do

@@ -59,12 +59,12 @@ class Image(unittest.TestCase):
 
     def test_two_builds_have_one_digest(self):
         """Neither the bundle's place, nor its files' dates and modes, nor the umask count."""
-        folder = self.engine.path("elsewhere")
+        folder = self.engine.path("else where")
         shutil.copytree(bundle, folder, copy_function=shutil.copyfile)
         for program in os.listdir(os.path.join(folder, "bin")):
             os.chmod(os.path.join(folder, "bin", program), 0o700)
         again = self.engine.path("again.tar")
-        engine.run(["sh", "-c", 'umask 077; exec "$@"', "sh", IMAGE_SCRIPT, "--bundle", "elsewhere", "--output",
+        engine.run(["sh", "-c", 'umask 077; exec "$@"', "sh", IMAGE_SCRIPT, "--bundle", "else where", "--output",
                     "again.tar"], cwd=self.engine.folder, env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"})
         self.assertEqual(Archive(again).digest, self.archive.digest)
         self.assertTrue(filecmp.cmp(again, self.file, shallow=False), "the archives differ")
