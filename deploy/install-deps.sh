@@ -5,11 +5,12 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--list]
+Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--image] [--list]
   (no option)  what a build of the programs and of the bundle needs
   --tests      that, and what the tests need (GoogleTest, Python with numpy, HAProxy, linters, clang;
                on Debian also Chromium)
   --python     also Python with numpy (the quickstart's check)
+  --image      also what makes a container image and tests it (buildah, podman, debootstrap)
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
 TEXT
@@ -27,6 +28,8 @@ readonly TEST_PACKAGES=(libgtest-dev libgmock-dev haproxy mold clang-16 clang-fo
   "${PYTHON_PACKAGES[@]}")
 # Looks at the load test's results page. Ubuntu has it as a snap only; there that test is skipped.
 readonly DEBIAN_TEST_PACKAGES=(chromium)
+# debootstrap makes the base on which the Dockerfile is tested without a registry.
+readonly IMAGE_PACKAGES=(buildah podman runc debootstrap)
 # A bundle carries every library but glibc and the NVIDIA driver.
 readonly RUNTIME_PACKAGES=(ca-certificates)
 
@@ -102,6 +105,7 @@ main() {
         packages+=("${TEST_PACKAGES[@]}")
         if grep -qsx 'ID=debian' /etc/os-release; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
       --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
+      --image) packages+=("${IMAGE_PACKAGES[@]}") ;;
       --list) list=yes ;;
       -h | --help) usage; return ;;
       *) usage >&2; printf 'install-deps: error: unknown option %s\n' "$1" >&2; return 2 ;;

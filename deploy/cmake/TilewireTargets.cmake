@@ -54,6 +54,11 @@ target_include_directories(tilewire_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAK
 target_compile_options(tilewire_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers;-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Wno-deprecated-gpu-targets;-Xcompiler=-Wall,-ffp-contract=off>)
+# Where the sources lie is in no release: two checkouts build the same programs.
+set(_source_map -fmacro-prefix-map=${CMAKE_SOURCE_DIR}=.)
+target_compile_options(tilewire_options INTERFACE
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${_source_map}>
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=${_source_map}>)
 # A fifth of the size of the default. CUDA 13 and the drivers it needs can read it.
 if(TILEWIRE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
