@@ -101,6 +101,9 @@ std::vector<Number> ParseList(const CLI::Option& option, const std::string& text
 
 std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text) {
   if (option.count() == 0) return {};
+  if (option.count() > 1)
+    throw CLI::ValidationError(option.get_name(), "is given " + std::to_string(option.count()) +
+                                                      " times; allowed: once, as --axis or --axes");
   return ParseList<int32_t>(option, text, "axes", "1,0");
 }
 
