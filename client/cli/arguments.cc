@@ -1,12 +1,16 @@
 #include "client/cli/arguments.h"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
+
+#include "server/base/environment.h"
 
 namespace tilewire::cli {
 namespace {
@@ -63,6 +67,12 @@ void CheckServer(const CLI::Option& option, const std::string& address) {
   throw CLI::ValidationError(option.get_name() + from,
                              (value.empty() ? "is empty" : "'" + value + "' is no address") +
                                  "; allowed: host:port, [IPv6]:port with a port of 1 to 65535, or unix:PATH");
+}
+
+void WarnOfUnknownVariables() {
+  for (const auto& [name, nearest] : UnknownVariables(environ))
+    std::cerr << "warning: unknown environment variable " << name << "; the nearest known one is " << nearest
+              << "\n";
 }
 
 std::string CheckTimeout(const std::string& text) {

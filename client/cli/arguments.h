@@ -21,6 +21,9 @@ bool IsAddress(const std::string& text);
 /// empty address: whoever sets one means some server. Throws CLI::ValidationError, naming value and allowed.
 void CheckServer(const CLI::Option& option, const std::string& address);
 
+/// Tells on stderr of variables that begin with TILEWIRE_ and mean nothing. Call before threads start.
+void WarnOfUnknownVariables();
+
 /// A validator of CLI11 for --timeout: what is wrong with `text`, or "".
 std::string CheckTimeout(const std::string& text);
 

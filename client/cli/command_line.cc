@@ -120,6 +120,7 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  WarnOfUnknownVariables();
   globals_->via_region = via_ == "region";
   if (timeout_seconds_ > 0)
     globals_->timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds_ * 1000));

@@ -129,5 +129,20 @@ TEST_F(Cli, AddressesAreCheckedBeforeTheyAreDialled) {
     EXPECT_EQ(Run({"--server", nobody, "--timeout", "5", "ping", "-n", "1"}).exit_code, 1) << nobody;
 }
 
+TEST_F(Cli, UnknownVariablesAreToldOnStderrAlone) {
+  const auto run = [&](const std::string& setting, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {setting, TILEWIRE_CLI});
+    return Program("/usr/bin/env", arguments, server_.address()).Wait();
+  };
+  const Ran plain = Run({"rmse", A(), B()}), misspelt = run("TILEWIRE_SERVR=h:1", {"rmse", A(), B()});
+  EXPECT_EQ(misspelt.exit_code, 0);
+  EXPECT_EQ(misspelt.out, plain.out);
+  EXPECT_EQ(
+      misspelt.err,
+      "warning: unknown environment variable TILEWIRE_SERVR; the nearest known one is TILEWIRE_SERVER\n");
+  EXPECT_EQ(run("TILEWIRE_LANES=8", {"rmse", A(), B()}).err, "") << "the server's is no mistake";
+  EXPECT_EQ(run("TILEWIRE_SERVR=h:1", {"--help"}).err, "");
+}
+
 }  // namespace
 }  // namespace tilewire::client
