@@ -7,8 +7,8 @@ usage() {
   cat <<'TEXT'
 Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--image] [--list]
   (no option)  what a build of the programs and of the bundle needs
-  --tests      that, and what the tests need (GoogleTest, Python with numpy, HAProxy, linters, clang;
-               on Debian also Chromium)
+  --tests      that, and what the tests need (GoogleTest, Python with numpy and gRPC, HAProxy, linters, clang;
+               on Debian also Chromium and protoc-gen-go)
   --python     also Python with numpy (the quickstart's check)
   --image      also what makes a container image and tests it (buildah, podman, debootstrap)
   --runtime    only what a machine needs to run a finished bundle
@@ -23,11 +23,12 @@ readonly BUILD_PACKAGES=(
   libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
 # The HAProxy that its package may start listens nowhere until somebody configures it.
-# clang-16 looks at locks, the rest at form (tests/lint.sh) and time (tests/repeat.sh).
-readonly TEST_PACKAGES=(libgtest-dev libgmock-dev haproxy mold clang-16 clang-format-14 shellcheck stress-ng python3-venv
-  "${PYTHON_PACKAGES[@]}")
-# Looks at the load test's results page. Ubuntu has it as a snap only; there that test is skipped.
-readonly DEBIAN_TEST_PACKAGES=(chromium)
+# clang-16 builds with sanitizers and looks at locks, the rest at form (tests/lint.sh) and time (tests/repeat.sh).
+readonly TEST_PACKAGES=(libgtest-dev libgmock-dev haproxy mold clang-16 libclang-rt-16-dev llvm-16 clang-format-14 shellcheck stress-ng
+  "${PYTHON_PACKAGES[@]}" python3-venv python3-protobuf python3-grpcio)
+# Chromium looks at the load test's results page; Ubuntu has it as a snap only. protoc-gen-go takes the contract as Go
+# programmers do. Without them those tests are skipped.
+readonly DEBIAN_TEST_PACKAGES=(chromium protoc-gen-go)
 # debootstrap makes the base on which the Dockerfile is tested without a registry.
 readonly IMAGE_PACKAGES=(buildah podman runc debootstrap)
 # A bundle carries every library but glibc and the NVIDIA driver.

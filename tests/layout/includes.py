@@ -40,7 +40,8 @@ LAYERS = {
     "server/rpc/": (RPC, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
-    "client/": (HOST_KERNELS + ("proto/", "client/", "tilewire/v1/", "google/rpc/"), ()),
+    # The list of environment variables is one for all programs.
+    "client/": (HOST_KERNELS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
 }
 
 TOP = ("kernels/", "proto/", "server/", "client/")
