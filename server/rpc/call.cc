@@ -12,6 +12,16 @@
 
 namespace tilewire::rpc {
 
+void CallContext::Begin() {
+  std::lock_guard lock(mutex);
+  ++active;
+}
+
+void CallContext::End() {
+  std::lock_guard lock(mutex);
+  if (--active == 0) ended.notify_all();
+}
+
 bool CallContext::WaitIdle(TimePoint until) {
   std::unique_lock lock(mutex);
   return ended.wait_until(lock, until, [this] { return active == 0; });
@@ -31,8 +41,7 @@ Call::~Call() {
   idle_watch_.Stop();
   if (!own_) shared_->observer->OnCallEnd(record_);
   job_.reset();  // with its leases, but where a queue's thread still looks after it (Awaited)
-  std::lock_guard lock(shared_->mutex);
-  if (--shared_->active == 0) shared_->ended.notify_all();
+  shared_->End();
 }
 
 void* Call::WatchDone() {
@@ -49,29 +58,12 @@ void Call::Started() {
   started_ = true;
   arrived_ = Clock::now();
   done_.call = shared_from_this();
-  record_.request_id = IncomingText("x-request-id");
-  if (record_.request_id.empty()) record_.request_id = MakeRequestId();
-  record_.traceparent = IncomingText("traceparent");
-  record_.peer = context_.peer();
-  record_.identity = Identity(context_, shared_->identity_header);
-  context_.AddInitialMetadata("x-request-id", record_.request_id);
-  if (!record_.traceparent.empty()) context_.AddInitialMetadata("traceparent", record_.traceparent);
-  {
-    std::lock_guard lock(shared_->mutex);
-    ++shared_->active;
-  }
-  own_ = IncomingText("x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
+  Introduce(&context_, shared_->identity_header, &record_);
+  shared_->Begin();
+  own_ = IncomingText(context_, "x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
   if (own_) return;
   shared_->last_arrival = arrived_;
   shared_->observer->OnCallStart(record_.method);
-}
-
-std::string Call::IncomingText(const std::string& key) const {
-  const auto found = context_.client_metadata().find(key);
-  if (found == context_.client_metadata().end()) return {};
-  const std::string text(found->second.data(), found->second.size());
-  const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-  return visible && text.size() <= kMaxRequestIdBytes ? text : std::string();
 }
 
 TimePoint Call::SteadyDeadline() const {

@@ -40,6 +40,8 @@ struct CallContext {
   std::mutex mutex;
   std::condition_variable ended;
   int active = 0;
+  void Begin();
+  void End();
   /// Waits until no call is active; false when `until` came first.
   bool WaitIdle(TimePoint until);
 };
@@ -92,7 +94,6 @@ class Call : public std::enable_shared_from_this<Call> {
   };
   void ClientGone();
   int Sharers();
-  std::string IncomingText(const std::string& key) const;
   TimePoint SteadyDeadline() const;
 
   CallContext* const shared_;

@@ -20,6 +20,7 @@
 #include "server/rpc/self_probe.h"
 #include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
+#include "server/rpc/unknown.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -103,6 +104,7 @@ class ServerImpl final : public Server {
   ArraysService arrays_;
   RegionsService regions_;
   DeviceService device_;
+  UnknownMethods unknown_{&shared_};
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
@@ -133,6 +135,7 @@ Status ServerImpl::Listen() {
   builder.RegisterService(&arrays_);
   builder.RegisterService(&regions_);
   builder.RegisterService(&device_);
+  builder.RegisterCallbackGenericService(&unknown_);
   AddListeners(&builder);
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
   for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
