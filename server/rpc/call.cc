@@ -12,21 +12,6 @@
 
 namespace tilewire::rpc {
 
-void CallContext::Begin() {
-  std::lock_guard lock(mutex);
-  ++active;
-}
-
-void CallContext::End() {
-  std::lock_guard lock(mutex);
-  if (--active == 0) ended.notify_all();
-}
-
-bool CallContext::WaitIdle(TimePoint until) {
-  std::unique_lock lock(mutex);
-  return ended.wait_until(lock, until, [this] { return active == 0; });
-}
-
 Call::Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
     : shared_(shared), queue_(queue) {
   record_.method = std::move(method);
@@ -41,7 +26,7 @@ Call::~Call() {
   idle_watch_.Stop();
   if (!own_) shared_->observer->OnCallEnd(record_);
   job_.reset();  // with its leases, but where a queue's thread still looks after it (Awaited)
-  shared_->End();
+  shared_->End(this);
 }
 
 void* Call::WatchDone() {
@@ -59,7 +44,7 @@ void Call::Started() {
   arrived_ = Clock::now();
   done_.call = shared_from_this();
   Introduce(&context_, shared_->identity_header, &record_);
-  shared_->Begin();
+  shared_->Begin(this);
   own_ = IncomingText(context_, "x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
   if (own_) return;
   shared_->last_arrival = arrived_;
@@ -86,8 +71,9 @@ Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine:
     const auto id = engine().Open(std::move(operation), options, std::move(resume));
     std::unique_lock lock(mutex_);
     waiting_ = id;
+    const Status aborted = aborted_;
     lock.unlock();
-    if (cancelled_.load()) ClientGone();  // the done event came before the id was known
+    if (!aborted.ok()) Abort(aborted, false);  // that came before the id was known
   });
   if (!job) co_return job;
   std::unique_lock lock(mutex_);
@@ -126,6 +112,7 @@ Clock::duration DeadlineSlack(Clock::duration whole) {
 
 void Call::ClientGone() {
   cancelled_.store(true);
+  if (shared_->cutting.load()) return Abort(ServerGone(), false);
   const TimePoint deadline = SteadyDeadline(), now = Clock::now();
   const bool late = deadline != TimePoint::max() && now >= deadline - DeadlineSlack(deadline - arrived_);
   Abort(late ? Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed")
@@ -145,8 +132,8 @@ void Call::Abort(const Status& status, bool cut) {
     waiting = std::exchange(waiting_, 0);
   }
   if (waiting) engine().CancelOpen(waiting, why);
-  // The earliest deadline ends the job for all its streams.
-  if (job && why.reason() == "DEADLINE") job->Fail(why);
+  // The earliest deadline ends the job for all its streams, and so does the server's end.
+  if (job && (why.reason() == "DEADLINE" || why.reason() == "DRAINING")) job->Fail(why);
   if (job) job->StreamLost(stream_number_, why);
   // A server may end a call at any time only through the C API; the client sees this very code and message.
   if (cut)

@@ -5,46 +5,19 @@
 #include <grpcpp/server_context.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "server/engine/engine.h"
 #include "server/engine/intake.h"
-#include "server/rpc/allowance.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/coroutine.h"
 #include "server/rpc/idle_watch.h"
 #include "server/rpc/observer.h"
 #include "server/rpc/slices.h"
 
 namespace tilewire::rpc {
-
-/// What every call of a server shares. Outlives the calls.
-struct CallContext {
-  engine::Engine* engine = nullptr;
-  CallObserver* observer = nullptr;
-  std::string version;          ///< of the server, for Describe
-  std::string probe_token;      ///< marks the server's own calls, which are neither logged nor counted
-  std::string identity_header;  ///< lower case; empty: everybody is anonymous
-  double idle_seconds = 30;
-  std::vector<std::string> endpoints;
-  std::atomic<bool> draining{false};
-  std::atomic<TimePoint> last_arrival{TimePoint{}};
-  int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
-  Allowance streams{"streams"};                  ///< windows, and messages being read
-  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
-  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
-
-  // Calls between their start and the end of their last coroutine.
-  std::mutex mutex;
-  std::condition_variable ended;
-  int active = 0;
-  void Begin();
-  void End();
-  /// Waits until no call is active; false when `until` came first.
-  bool WaitIdle(TimePoint until);
-};
 
 /// One call. Shared by its coroutines and by gRPC's done event; its destructor reports the end.
 class Call : public std::enable_shared_from_this<Call> {
@@ -74,6 +47,8 @@ class Call : public std::enable_shared_from_this<Call> {
   int stream_number() const { return stream_number_; }
   /// Ends the call from outside its coroutines: fails the job; `cut` also ends what waits for the client.
   void Abort(const Status& status, bool cut);
+  /// Whether it waits for its first message: whatever it is told, it goes on waiting unless it is cut.
+  bool waits_for_open() const { return idle_watch_.reading.load() && !idle_watch_.opened.load(); }
   /// The status to report: what aborted the call, if anything did, else `status`.
   Status FinalStatus(const Status& status);
   /// Remembers how the call ended, and what to tell about the time it took.

@@ -260,9 +260,9 @@ void ServerImpl::AcceptRegions(grpc::ServerCompletionQueue* queue) {
 void ServerImpl::Shutdown(TimePoint until) {
   if (!server_) return;
   probe_.reset();
-  const auto left = std::max(until - Clock::now(), Clock::duration::zero());
-  server_->Shutdown(std::chrono::system_clock::now() +
-                    std::chrono::duration_cast<std::chrono::system_clock::duration>(left));
+  // First, because gRPC would cut what still runs, and nobody could tell that from clients going away.
+  shared_.EndCalls(until);
+  server_->Shutdown(std::chrono::system_clock::now());
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
   shared_.WaitIdle(TimePoint::max());

@@ -19,7 +19,7 @@ class UnknownCall final : public grpc::ServerGenericBidiReactor {
                              .value = record_.method,
                              .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"});
     Introduce(context, shared->identity_header, &record_);
-    shared->Begin();
+    shared->Begin(nullptr);
     shared->last_arrival = arrived_;
     shared->observer->OnCallStart(record_.method);
     Finish(ToGrpc(record_.status));
@@ -29,7 +29,7 @@ class UnknownCall final : public grpc::ServerGenericBidiReactor {
     shared_->observer->OnCallEnd(record_);
     CallContext* const shared = shared_;
     delete this;
-    shared->End();
+    shared->End(nullptr);
   }
 
  private:
