@@ -8,9 +8,23 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/identity.h"
+#include "server/rpc/receive_limits.h"
 #include "server/rpc/status.h"
 
 namespace tilewire::rpc {
+
+namespace {
+/// What gRPC told the client, as far as it can be known here.
+Status RefusedByGrpc() {
+  return Status(
+      {.code = Code::kResourceExhausted,
+       .reason = "LIMIT",
+       .message = "gRPC refused a message of more than " + std::to_string(kTransportMessageBytes) + " bytes",
+       .field = "message",
+       .value = "more than " + std::to_string(kTransportMessageBytes) + " bytes",
+       .allowed = std::to_string(kMaxMessageBytes)});
+}
+}  // namespace
 
 Call::Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
     : shared_(shared), queue_(queue) {
@@ -23,6 +37,8 @@ Call::~Call() {
   // ready.
   if (cancelled_.load() && (record_.status.ok() || record_.status.reason() == "BYTES_MISSING"))
     record_.status = aborted_;
+  if (cancelled_.load() && input_ended_early_ && aborted_.reason() == "CANCELLED")
+    record_.status = RefusedByGrpc();
   idle_watch_.Stop();
   if (!own_) shared_->observer->OnCallEnd(record_);
   job_.reset();  // with its leases, but where a queue's thread still looks after it (Awaited)
@@ -161,6 +177,12 @@ void Call::Ended(const Status& status) {
   record_.bytes_in = record_.timing.bytes_in;
   record_.bytes_out = status.ok() ? record_.timing.bytes_out : 0;
   AddRetryPushback(status, &context_);
+}
+
+void Call::InputEndedEarly() {
+  // The transport's errors are the client's doing. A client that half-closes early and then cancels passes
+  // for one whose message was too large: few do, and nothing tells them apart.
+  input_ended_early_ = !grpc_call_failed_before_recv_message(context_.c_call());
 }
 
 void Call::DropJob() {

@@ -56,6 +56,9 @@ class Call : public std::enable_shared_from_this<Call> {
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
   void DropJob();
   bool cancelled() const { return cancelled_.load(); }
+  /// Input ended early, and not by the transport: the client half-closed or, if the call is then cancelled,
+  /// gRPC refused a message by itself. Told once, by the coroutine that reads.
+  void InputEndedEarly();
 
   IdleWatch& idle_watch() { return idle_watch_; }
   /// Ends the call with DEADLINE_EXCEEDED `IDLE` when its client stalls.
@@ -80,7 +83,8 @@ class Call : public std::enable_shared_from_this<Call> {
   CallRecord record_;
   int stream_number_ = 0;
   bool started_ = false;
-  bool own_ = false;  ///< the server's own probe
+  bool own_ = false;                ///< the server's own probe
+  bool input_ended_early_ = false;  ///< as of InputEndedEarly
   std::atomic<bool> cancelled_{false};
 
   std::mutex mutex_;
