@@ -5,44 +5,19 @@
 #include <grpcpp/server_context.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "server/engine/engine.h"
 #include "server/engine/intake.h"
-#include "server/rpc/allowance.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/coroutine.h"
 #include "server/rpc/idle_watch.h"
 #include "server/rpc/observer.h"
 #include "server/rpc/slices.h"
 
 namespace tilewire::rpc {
-
-/// What every call of a server shares. Outlives the calls.
-struct CallContext {
-  engine::Engine* engine = nullptr;
-  CallObserver* observer = nullptr;
-  std::string version;          ///< of the server, for Describe
-  std::string probe_token;      ///< marks the server's own calls, which are neither logged nor counted
-  std::string identity_header;  ///< lower case; empty: everybody is anonymous
-  double idle_seconds = 30;
-  std::vector<std::string> endpoints;
-  std::atomic<bool> draining{false};
-  std::atomic<TimePoint> last_arrival{TimePoint{}};
-  int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
-  Allowance streams{"streams"};                  ///< windows, and messages being read
-  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
-  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
-
-  // Calls between their start and the end of their last coroutine.
-  std::mutex mutex;
-  std::condition_variable ended;
-  int active = 0;
-  /// Waits until no call is active; false when `until` came first.
-  bool WaitIdle(TimePoint until);
-};
 
 /// One call. Shared by its coroutines and by gRPC's done event; its destructor reports the end.
 class Call : public std::enable_shared_from_this<Call> {
@@ -72,6 +47,8 @@ class Call : public std::enable_shared_from_this<Call> {
   int stream_number() const { return stream_number_; }
   /// Ends the call from outside its coroutines: fails the job; `cut` also ends what waits for the client.
   void Abort(const Status& status, bool cut);
+  /// Whether it waits for its first message: whatever it is told, it goes on waiting unless it is cut.
+  bool waits_for_open() const { return idle_watch_.reading.load() && !idle_watch_.opened.load(); }
   /// The status to report: what aborted the call, if anything did, else `status`.
   Status FinalStatus(const Status& status);
   /// Remembers how the call ended, and what to tell about the time it took.
@@ -79,6 +56,9 @@ class Call : public std::enable_shared_from_this<Call> {
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
   void DropJob();
   bool cancelled() const { return cancelled_.load(); }
+  /// Input ended early, and not by the transport: the client half-closed or, if the call is then cancelled,
+  /// gRPC refused a message by itself. Told once, by the coroutine that reads.
+  void InputEndedEarly();
 
   IdleWatch& idle_watch() { return idle_watch_; }
   /// Ends the call with DEADLINE_EXCEEDED `IDLE` when its client stalls.
@@ -92,7 +72,6 @@ class Call : public std::enable_shared_from_this<Call> {
   };
   void ClientGone();
   int Sharers();
-  std::string IncomingText(const std::string& key) const;
   TimePoint SteadyDeadline() const;
 
   CallContext* const shared_;
@@ -104,7 +83,8 @@ class Call : public std::enable_shared_from_this<Call> {
   CallRecord record_;
   int stream_number_ = 0;
   bool started_ = false;
-  bool own_ = false;  ///< the server's own probe
+  bool own_ = false;                ///< the server's own probe
+  bool input_ended_early_ = false;  ///< as of InputEndedEarly
   std::atomic<bool> cancelled_{false};
 
   std::mutex mutex_;

@@ -115,7 +115,7 @@ class [[nodiscard]] Operation final : public Event {
 
 /// A gRPC operation that is begun now and awaited later, once, by one coroutine. What the operation writes to
 /// must outlive it: await it, if pending(), before that memory goes. It may be begun anew after each await.
-class Ahead final : public Event {
+class Ahead : public Event {
  public:
   Ahead() = default;
   Ahead(const Ahead&) = delete;

@@ -20,6 +20,7 @@
 #include "server/rpc/self_probe.h"
 #include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
+#include "server/rpc/unknown.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -103,6 +104,7 @@ class ServerImpl final : public Server {
   ArraysService arrays_;
   RegionsService regions_;
   DeviceService device_;
+  UnknownMethods unknown_{&shared_};
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
@@ -133,6 +135,7 @@ Status ServerImpl::Listen() {
   builder.RegisterService(&arrays_);
   builder.RegisterService(&regions_);
   builder.RegisterService(&device_);
+  builder.RegisterCallbackGenericService(&unknown_);
   AddListeners(&builder);
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
   for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
@@ -257,9 +260,9 @@ void ServerImpl::AcceptRegions(grpc::ServerCompletionQueue* queue) {
 void ServerImpl::Shutdown(TimePoint until) {
   if (!server_) return;
   probe_.reset();
-  const auto left = std::max(until - Clock::now(), Clock::duration::zero());
-  server_->Shutdown(std::chrono::system_clock::now() +
-                    std::chrono::duration_cast<std::chrono::system_clock::duration>(left));
+  // First, because gRPC would cut what still runs, and nobody could tell that from clients going away.
+  shared_.EndCalls(until);
+  server_->Shutdown(std::chrono::system_clock::now());
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
   shared_.WaitIdle(TimePoint::max());

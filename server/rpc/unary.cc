@@ -209,8 +209,7 @@ class Helping {
 Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&, Finder*),
                          grpc::ByteBuffer* reply) {
   Received message;
-  if (!message.Take(&call.request))
-    co_return Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message");
+  if (Status status = message.Take(&call.request); !status.ok()) co_return status;
   auto request = ParseWith(parse, message, call);
   if (!request) co_return request.error();
   if (Status status = CheckSizes(*request); !status.ok()) co_return status;

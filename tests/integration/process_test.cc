@@ -181,7 +181,9 @@ TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(25), 1) << program.err();
-  EXPECT_FALSE(raw.Drain().ok());
+  ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+  EXPECT_NE(program.err().find("status=UNAVAILABLE reason=DRAINING"), std::string::npos) << program.err();
+  EXPECT_EQ(program.err().find("CANCELLED"), std::string::npos) << program.err();
 }
 
 TEST(Process, SecondSignalEndsAtOnce) {
