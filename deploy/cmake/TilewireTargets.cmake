@@ -148,17 +148,19 @@ function(tilewire_tests_need labels)
   endforeach()
 endfunction()
 
-# tilewire_test(NAME SOURCES... DEPS... LABELS... [TIMEOUT s] [ALONE regex] [GRPC]): a GoogleTest program, one CTest entry a
-# suite. Labels: tests/README.md. Suites that ALONE matches run while no other test does: they need a quiet machine.
-# GRPC: its sources include gRPC.
+# tilewire_test(NAME SOURCES... DEPS... LABELS... [TIMEOUT s] [ALONE regex] [GRPC | COMPUTES]): a GoogleTest program, one CTest
+# entry a suite. Labels: tests/README.md. Suites that ALONE matches run while no other test does: they need a quiet
+# machine. GRPC: its sources include gRPC. COMPUTES: they compute so much that they are optimised in every build.
 function(tilewire_test name)
-  cmake_parse_arguments(ARG "GRPC" "TIMEOUT;ALONE" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "GRPC;COMPUTES" "TIMEOUT;ALONE" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
-  if(ARG_GRPC)
+  if(ARG_COMPUTES)   # and without precompiled headers, which fit one level of optimisation
+    target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TILEWIRE_SANITIZE}>>:-O2>)
+  elseif(ARG_GRPC)
     tilewire_precompiled(${name} grpc_tests)
   else()
     tilewire_precompiled(${name} tests)
