@@ -35,7 +35,7 @@ std::string Text(double x, double y, const char* style, const std::string& words
 }
 
 /// Open at its end, for more attributes.
-std::string Rect(double x, double y, double width, double height, const char* style) {
+std::string Rect(double x, double y, double width, double height, const std::string& style) {
   return "<rect x=\"" + Number(x) + "\" y=\"" + Number(y) + "\" width=\"" + Number(width) + "\" height=\"" +
          Number(height) + "\" class=\"" + style + "\"";
 }
@@ -84,7 +84,7 @@ std::string Legend(const Layout& layout, bool server, double y) {
     busy = StageMicros(layout.reply, layout.tracks, server, paint.stage);
     const bool worst = server && layout.reply.timing.bottleneck == paint.stage;
     const std::string words = std::string(paint.stage) + " " + FormatMicros(busy);
-    out += Rect(x, y - 9.5, 11, 11, paint.style) + "/>\n";
+    out += Rect(x, y - 9.5, 11, 11, StyleOf(paint)) + "/>\n";
     out += Text(x + 16, y, worst ? "b" : "n", words);
     x += 30 + (worst ? 7.2 : 6.4) * static_cast<double>(words.size());
   }

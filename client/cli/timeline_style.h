@@ -9,18 +9,17 @@
 
 namespace tilewire::cli {
 
-/// How a stage looks.
+/// How a stage looks; its colour is in stage_colours.h.
 struct Paint {
   const char* stage;  ///< Piece::name
-  const char* style;  ///< class in the style sheet
-  const char* colour;
-  bool waits;  ///< drawn pale
+  bool waits;         ///< drawn pale
 };
 
 /// The stages of one side, in the order of the data's way.
 std::span<const Paint> PaintsOf(bool server);
-/// The class of a stage.
-const char* StyleOf(bool server, const std::string& stage);
+/// The classes of a stage in the style sheet.
+std::string StyleOf(const Paint& paint);
+std::string StyleOf(bool server, const std::string& stage);
 /// The <style> element: light, and dark where the reader prefers that.
 std::string StyleSheet();
 

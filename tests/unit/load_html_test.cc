@@ -31,9 +31,10 @@ size_t Count(std::string_view text, std::string_view wanted) {
   return count;
 }
 
-TEST(LoadHtml, TheTemplateHasOnePlaceForTheResult) {
+TEST(LoadHtml, TheTemplateHasOnePlaceForThePaletteAndOneForTheResult) {
+  EXPECT_EQ(Count(PageTemplate(), kPaletteMark), 1u);
   EXPECT_EQ(Count(PageTemplate(), kResultMark), 1u);
-  EXPECT_EQ(Count(PageTemplate(), "{{"), 1u) << "a part was not put in";
+  EXPECT_EQ(Count(PageTemplate(), "{{"), 2u) << "a part was not put in";
   EXPECT_EQ(Count(PageTemplate(), "<script"), 2u);
   EXPECT_EQ(Count(PageTemplate(), kClose), 2u);
 }
