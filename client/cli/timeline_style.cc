@@ -40,8 +40,7 @@ std::string StyleSheet() {
     light += rule + std::string(colour.light) + "}";
     if (colour.dark != colour.light) dark += rule + std::string(colour.dark) + "}";
   }
-  return "<style>\n"
-         "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#30363d}\n"
+  return "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#30363d}\n"
          ".h{font-size:17px;font-weight:600;fill:#1f2328}.b{font-weight:700;fill:#1f2328}\n"
          ".l{text-anchor:end;font-size:11px}.t{text-anchor:middle;font-size:11px;fill:#59636e}\n"
          ".p{font-size:11px;fill:#59636e}.f{font-size:11px;fill:#59636e}text.s{font-size:8px}\n"
@@ -49,30 +48,7 @@ std::string StyleSheet() {
          light +
          "\n@media(prefers-color-scheme:dark){text{fill:#c9d1d9}.h,.b{fill:#f0f6fc}.t,.p,.f{fill:#8b949e}\n"
          ".k{fill:#0d1117}.z{fill:#161b22}.g{stroke:#30363d}\n" +
-         dark + "}\n</style>\n";
-}
-
-std::string Escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return out;
+         dark + "}\n";
 }
 
 double StageMicros(const client::Reply& reply, const std::vector<Track>& tracks, bool server,

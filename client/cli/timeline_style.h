@@ -20,11 +20,8 @@ std::span<const Paint> PaintsOf(bool server);
 /// The classes of a stage in the style sheet.
 std::string StyleOf(const Paint& paint);
 std::string StyleOf(bool server, const std::string& stage);
-/// The <style> element: light, and dark where the reader prefers that.
+/// The style sheet: light, and dark where the reader prefers that.
 std::string StyleSheet();
-
-/// `text` as XML text or attribute value; bytes that XML does not know become '?'.
-std::string Escape(const std::string& text);
 
 /// How long a stage took: as the server says, else the union of its pieces over all tracks.
 double StageMicros(const client::Reply& reply, const std::vector<Track>& tracks, bool server,

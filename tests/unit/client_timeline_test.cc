@@ -183,16 +183,6 @@ TEST(Timeline, OddReplies) {
   EXPECT_THAT(texts.back(), ::testing::HasSubstr("3 attempts"));
 }
 
-TEST(Timeline, TimesForPeople) {
-  EXPECT_EQ(FormatMicros(0), "0 µs");
-  EXPECT_EQ(FormatMicros(0.85), "0.85 µs");
-  EXPECT_EQ(FormatMicros(42.4), "42 µs");
-  EXPECT_EQ(FormatMicros(850), "850 µs");
-  EXPECT_EQ(FormatMicros(12'340), "12.3 ms");
-  EXPECT_EQ(FormatMicros(123'456), "123 ms");
-  EXPECT_EQ(FormatMicros(2'410'000), "2.41 s");
-}
-
 TEST(Timeline, BusyTimeIsAUnion) {
   const Track track{
       .server = true,
