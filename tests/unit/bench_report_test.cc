@@ -13,9 +13,9 @@
 namespace tilewire::bench {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using tilewire::testing::XmlReader;
 
 Report MakeReport() {
