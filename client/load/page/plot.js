@@ -114,8 +114,12 @@ function lineOf(mark, data, more = {}) {
     borderDash: dashOf(mark),
     borderWidth: 1.6,
     borderJoinStyle: 'round',
-    pointRadius: 0,
+    // A point between gaps is no line: it is a dot.
+    pointRadius: ({dataIndex: at}) =>
+        ([at - 1, at + 1].some((near) => data[near] && data[near].y !== null) ? 0 : 1.6),
     pointHoverRadius: 4,
+    pointBackgroundColor: colour,
+    pointBorderWidth: 0,
     pointHoverBackgroundColor: colour,
     pointHoverBorderColor: colourOf('m-paper'),
     ...more

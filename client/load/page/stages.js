@@ -1,7 +1,5 @@
 // Where the server's time goes: mean time of each stage, stacked, one bar an operation.
 
-const INK_DARK = new Set(['receive', 'stage', 'd2h', 'queue']);
-
 function stageRows(data) {
   const operations = list(data.operations).length ? data.operations : [data.total || {}];
   return operations
@@ -38,7 +36,8 @@ function stageTexts(made, rows, used) {
         [`${stage} ${time(us)}`, time(us), stage].find((one) => textWidth(one, 11, 600) + 10 <= x - base);
     if (text)
       drawText(
-          made, text, (x + base) / 2, y, INK_DARK.has(stage) ? 'm-dark' : 'm-light',
+          made, text, (x + base) / 2, y,
+          isLight(colourOf('m-' + stage).match(/\d+/g).map(Number)) ? 'm-dark' : 'm-light',
           {align: 'center', weight: 600, size: 11});
   }));
 }
