@@ -43,8 +43,9 @@ std::string Palette() {
     dark += " --" + name + ": " + std::string(colour.dark) + ";";
     classes += ".m-" + name + " { --c: var(--" + name + "); }\n";
   }
-  return ":root {" + light + " }\n@media screen and (prefers-color-scheme: dark) { :root:not([data-paper]) {" + dark +
-         " } }\n" + classes;
+  return ":root {" + light +
+         " }\n@media screen and (prefers-color-scheme: dark) { :root:not([data-paper]) {" + dark + " } }\n" +
+         classes;
 }
 
 }  // namespace
