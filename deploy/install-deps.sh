@@ -20,7 +20,8 @@ TEXT
 readonly BUILD_PACKAGES=(
   ca-certificates g++ cmake ninja-build pkg-config git ccache binutils
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
-  libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev)
+  libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev
+  libjs-chart.js)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
 # The HAProxy that its package may start listens nowhere until somebody configures it.
 # clang-16 builds with sanitizers and looks at locks, the rest at form (tests/lint.sh) and time (tests/repeat.sh).

@@ -16,7 +16,7 @@ set(bench_sources main bench report child raw_client wire small mixed callers ac
 list(TRANSFORM bench_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM bench_sources APPEND .cc)
 add_executable(tilewire_bench ${bench_sources})
-target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_ops CLI11::CLI11
+target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_figures tilewire_ops CLI11::CLI11
                                              nlohmann_json::nlohmann_json)
 add_dependencies(tilewire_bench tilewired tilewire_raw_peer)
 # Nothing of ours but the contract: its figures are held against those of tilewire-load.

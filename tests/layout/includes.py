@@ -17,6 +17,9 @@ THREADS = ("thread", "mutex", "shared_mutex", "condition_variable", "future", "s
            "barrier", "pthread.h")
 
 ARRAY = ("kernels/array/",)
+# Statistics, tables and pictures of measurements: for the programs that measure, at the bottom because they are in
+# several layers. Nothing of ours is below it, and neither kernels nor the server see it.
+FIGURES = ("kernels/figures/",)
 HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
 BASE = HOST_KERNELS + ("server/base/",)
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")  # the ladder for introspection
@@ -32,8 +35,9 @@ LAYERS = {
     "kernels/transpose/": (ARRAY + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
     "kernels/gaussian/": (ARRAY + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
     "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
+    "kernels/figures/": (FIGURES, GRPC + PROTOBUF + THREADS),
     # A program for measurement: it may use threads.
-    "kernels/bench/": (HOST_KERNELS + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
+    "kernels/bench/": (HOST_KERNELS + FIGURES + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
     "proto/wire/": (ARRAY + ("proto/wire/",), GRPC + PROTOBUF + THREADS),
     "server/base/": (BASE, GRPC + PROTOBUF),
     "server/engine/": (ENGINE, GRPC + PROTOBUF),
@@ -41,7 +45,7 @@ LAYERS = {
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
     # The list of environment variables is one for all programs.
-    "client/": (HOST_KERNELS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
+    "client/": (HOST_KERNELS + FIGURES + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
 }
 
 TOP = ("kernels/", "proto/", "server/", "client/")

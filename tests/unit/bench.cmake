@@ -1,9 +1,10 @@
+tilewire_test(figures_test SOURCES unit/figures_test.cc DEPS tilewire_figures LABELS unit)
 # The kernel benchmark's own arithmetic, reports and command line. No GPU, no timing that could be noisy.
 if(NOT TARGET tilewire_bench_core)
   return()
 endif()
 tilewire_test(tilewire_bench_tests
-  SOURCES unit/bench_statistics_test.cc unit/bench_runner_test.cc unit/bench_report_test.cc unit/bench_options_test.cc
+  SOURCES unit/bench_stopping_test.cc unit/bench_runner_test.cc unit/bench_report_test.cc unit/bench_options_test.cc
   DEPS tilewire_bench_core LABELS unit TIMEOUT 60)
 
 # The program itself: what it prints and its exit codes.
