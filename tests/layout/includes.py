@@ -16,6 +16,10 @@ PROTOBUF = ("google/protobuf/", ".pb.h")
 THREADS = ("thread", "mutex", "shared_mutex", "condition_variable", "future", "stop_token", "semaphore", "latch",
            "barrier", "pthread.h")
 
+# What the compiler can check (thread_safety.py), and the only place that includes what it cannot. Needs nothing of ours.
+LOCK_HEADERS = ("server/base/mutex.h", "server/base/thread_annotations.h")
+UNCHECKED_LOCKS = ("mutex", "shared_mutex", "condition_variable")
+
 ARRAY = ("kernels/array/",)
 HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
 BASE = HOST_KERNELS + ("server/base/",)
@@ -40,7 +44,7 @@ LAYERS = {
     "server/rpc/": (RPC, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
-    "client/": (HOST_KERNELS + ("proto/", "client/", "tilewire/v1/", "google/rpc/"), ()),
+    "client/": (HOST_KERNELS + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/"), ()),
 }
 
 TOP = ("kernels/", "proto/", "server/", "client/")
@@ -107,6 +111,9 @@ def problems_of(path, includes):
     for number, kind, header in includes.files[path]:
         if kind == '"' and not any(header.startswith(prefix) for prefix in allowed):
             yield f"{path}:{number}: {layer} may not include \"{header}\"; allowed: {', '.join(allowed)}"
+        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/")) and \
+                path != LOCK_HEADERS[0]:
+            yield f"{path}:{number}: <{header}>: use {LOCK_HEADERS[0]}, whose locks the compiler checks"
     way = includes.reached(path)
     for header in way:
         for number, _, foreign in includes.files[header]:
