@@ -8,7 +8,7 @@ usage() {
 Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--list]
   (no option)  what a build of the programs and of the bundle needs
   --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy,
-               HAProxy; on Debian also Chromium)
+               HAProxy, clang; on Debian also Chromium)
   --python     also Python with numpy (the quickstart's check)
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
@@ -22,7 +22,7 @@ readonly BUILD_PACKAGES=(
   libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
 # The HAProxy that its package may start listens nowhere until somebody configures it.
-readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev haproxy "${PYTHON_PACKAGES[@]}")
+readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev haproxy clang-16 "${PYTHON_PACKAGES[@]}")
 # Looks at the load test's results page. Ubuntu has it as a snap only; there that test is skipped.
 readonly DEBIAN_TEST_PACKAGES=(chromium)
 # A bundle carries every library but glibc and the NVIDIA driver.

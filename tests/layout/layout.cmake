@@ -9,6 +9,16 @@ add_test(NAME layout.rules
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/rules_test.py)
 set_tests_properties(layout.rules PROPERTIES LABELS unit TIMEOUT 60)
 
+# Clang looks at what locks guard; the compiler of a build need not be one. Skipped where there is none.
+if(TILEWIRE_RPC)
+  add_test(NAME layout.thread_safety
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  set_tests_properties(layout.thread_safety PROPERTIES LABELS unit TIMEOUT 600 SKIP_RETURN_CODE 77)
+  add_test(NAME layout.thread_safety_rules
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety_test.py)
+  set_tests_properties(layout.thread_safety_rules PROPERTIES LABELS unit TIMEOUT 60 SKIP_RETURN_CODE 77)
+endif()
+
 # Every header compiles alone: one source a header that includes nothing else. Costs some seconds a gRPC header, so only
 # the development preset asks for it.
 option(TILEWIRE_HEADER_CHECK "Compile every header alone" OFF)
