@@ -75,8 +75,8 @@ TimePoint Call::SteadyDeadline() const {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
 }
 
-Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                         engine::JobOptions options, bool drained) {
+QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                              engine::JobOptions options, bool drained) {
   record_.operation = operation->name();
   if (shared_->draining.load() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
@@ -85,18 +85,22 @@ Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine:
   options.deadline = SteadyDeadline();
   auto job = co_await OnQueue<Result<std::shared_ptr<engine::Job>>>(queue_, [&](auto resume) {
     const auto id = engine().Open(std::move(operation), options, std::move(resume));
-    std::unique_lock lock(mutex_);
-    waiting_ = id;
-    const Status aborted = aborted_;
-    lock.unlock();
+    Status aborted;
+    {
+      const MutexLock lock(mutex_);
+      waiting_ = id;
+      aborted = aborted_;
+    }
     if (!aborted.ok()) Abort(aborted, false);  // that came before the id was known
   });
   if (!job) co_return job;
-  std::unique_lock lock(mutex_);
-  waiting_ = 0;
-  job_ = *job;
-  const Status aborted = aborted_;
-  lock.unlock();
+  Status aborted;
+  {
+    const MutexLock lock(mutex_);
+    waiting_ = 0;
+    job_ = *job;
+    aborted = aborted_;
+  }
   record_.job = (*job)->id();
   if (!aborted.ok()) (*job)->Fail(aborted);
   co_return job;
@@ -111,10 +115,12 @@ Result<std::shared_ptr<engine::Job>> Call::JoinJob(const std::string& id) {
   record_.job = id;
   record_.operation = job->operation().name();
   TILEWIRE_ASSIGN_OR_RETURN(stream_number_, job->Join());
-  std::unique_lock lock(mutex_);
-  job_ = job;
-  const Status aborted = aborted_;
-  lock.unlock();
+  Status aborted;
+  {
+    const MutexLock lock(mutex_);
+    job_ = job;
+    aborted = aborted_;
+  }
   if (!aborted.ok()) job->StreamLost(stream_number_, aborted);
   return job;
 }
@@ -141,7 +147,7 @@ void Call::Abort(const Status& status, bool cut) {
   engine::Engine::OpenId waiting = 0;
   Status why;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (aborted_.ok()) aborted_ = status;
     why = aborted_;
     job = job_;
@@ -158,14 +164,14 @@ void Call::Abort(const Status& status, bool cut) {
 }
 
 Status Call::FinalStatus(const Status& status) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return aborted_.ok() ? status : aborted_;
 }
 
 void Call::Ended(const Status& status) {
   std::shared_ptr<engine::Job> job;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     job = job_;
   }
   record_.status = status;
@@ -187,12 +193,12 @@ void Call::InputEndedEarly() {
 
 void Call::DropJob() {
   std::shared_ptr<engine::Job> job;  // freed after the lock is gone
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   job.swap(job_);
 }
 
 int Call::Sharers() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return job_ ? job_->streams() : 1;
 }
 
@@ -207,8 +213,8 @@ void Call::StartIdleWatch() {
       });
 }
 
-Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,
-                  const wire::Pieces& pieces) {
+QueueTask<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand,
+                       uint64_t offset, const wire::Pieces& pieces) {
   if (Status status = intake.BeginChunk(operand, offset, wire::TotalBytes(pieces)); !status.ok())
     co_return status;
   auto piece = pieces.begin();

@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "server/base/mutex.h"
 #include "server/engine/engine.h"
 #include "server/engine/intake.h"
 #include "server/rpc/call_context.h"
@@ -39,8 +39,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// Plans are made; admits the job as `options` say, but for identity and times, which are the call's.
   /// UNAVAILABLE `DRAINING` while draining, unless it may be `drained`: fetches what would else be lost.
-  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                     engine::JobOptions options, bool drained = false);
+  QueueTask<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                          engine::JobOptions options, bool drained = false);
   /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
   Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
   /// Which of the job's streams this call is.
@@ -87,16 +87,16 @@ class Call : public std::enable_shared_from_this<Call> {
   bool input_ended_early_ = false;  ///< as of InputEndedEarly
   std::atomic<bool> cancelled_{false};
 
-  std::mutex mutex_;
-  std::shared_ptr<engine::Job> job_;
-  engine::Engine::OpenId waiting_ = 0;
-  Status aborted_;
+  Mutex mutex_;
+  std::shared_ptr<engine::Job> job_ TILEWIRE_GUARDED_BY(mutex_);
+  engine::Engine::OpenId waiting_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  Status aborted_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 /// Copies a chunk into the job, waiting for staging blocks as needed. `pieces` are `bytes` bytes at `offset`
 /// of `operand`. Fails as Intake::BeginChunk does, or with the job's failure.
-Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,
-                  const wire::Pieces& pieces);
+QueueTask<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand,
+                       uint64_t offset, const wire::Pieces& pieces);
 
 /// The status of an exception that left a handler: INTERNAL, its text in the log only.
 Status Bug(const std::exception* error);

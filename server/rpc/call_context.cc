@@ -7,15 +7,15 @@
 namespace tilewire::rpc {
 
 void CallContext::Begin(Call* call) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   ++active;
   if (call) calls.insert(call);
 }
 
 void CallContext::End(Call* call) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   calls.erase(call);
-  if (--active == 0) ended.notify_all();
+  if (--active == 0) ended.NotifyAll();
 }
 
 namespace {
@@ -32,7 +32,7 @@ Status ServerGone() {
 void CallContext::AbortAll(bool cut) {
   std::vector<std::shared_ptr<Call>> running;
   {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     for (Call* const call : calls)  // one that is ending has no owner any more
       if (auto alive = call->weak_from_this().lock()) running.push_back(std::move(alive));
   }
@@ -51,8 +51,10 @@ void CallContext::EndCalls(TimePoint until) {
 }
 
 bool CallContext::WaitIdle(TimePoint until) {
-  std::unique_lock lock(mutex);
-  return ended.wait_until(lock, until, [this] { return active == 0; });
+  const MutexLock lock(mutex);
+  while (active > 0)
+    if (!ended.WaitUntil(mutex, until)) return active == 0;
+  return true;
 }
 
 }  // namespace tilewire::rpc

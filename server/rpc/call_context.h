@@ -2,13 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 #include "server/engine/engine.h"
 #include "server/rpc/allowance.h"
 #include "server/rpc/observer.h"
@@ -35,10 +34,11 @@ struct CallContext {
   Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
 
   // Calls between their start and the end of their last coroutine.
-  std::mutex mutex;
-  std::condition_variable ended;
-  int active = 0;
-  std::unordered_set<Call*> calls;  ///< of the active ones those that can be ended from outside
+  Mutex mutex;
+  CondVar ended;
+  int active TILEWIRE_GUARDED_BY(mutex) = 0;
+  /// Of the active ones those that can be ended from outside.
+  std::unordered_set<Call*> calls TILEWIRE_GUARDED_BY(mutex);
   /// `call` may be null.
   void Begin(Call* call);
   void End(Call* call);

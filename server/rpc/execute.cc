@@ -22,7 +22,7 @@ void BeginRead(ExecuteCall& call) {
 }
 /// The message that was asked for; false when the client half-closed or the call is over. Fails where it is
 /// refused unread.
-Task<Result<bool>> AwaitRead(ExecuteCall& call, Received* message) {
+QueueTask<Result<bool>> AwaitRead(ExecuteCall& call, Received* message) {
   call.idle_watch().reading = true;
   const bool ok = co_await call.next_read;
   call.idle_watch().reading = false;
@@ -83,7 +83,7 @@ int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
 }
 
 /// One message after Open; `receive` is its span as far as it is known.
-Task<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
+QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
   const auto envelope = wire::SplitExecute(message.pieces());
   if (envelope && envelope->chunk) {
     receive.index = envelope->chunk->offset / static_cast<uint64_t>(call.job->block_bytes());
@@ -115,7 +115,7 @@ bool MayReadAhead(ExecuteCall& call, size_t message_bytes) {
   return call.held_ahead.TryReach(NextMessageBytes(message_bytes));
 }
 
-Task<Status> ReadAll(ExecuteCall& call) {
+QueueTask<Status> ReadAll(ExecuteCall& call) {
   for (;;) {
     Received message;
     if (!call.next_read.pending()) BeginRead(call);
@@ -158,7 +158,7 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
 }
 
 /// The first message; its memory goes when it is parsed.
-Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
+QueueTask<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
   BeginRead(call);
   const auto read = co_await AwaitRead(call, &message);

@@ -9,9 +9,9 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
-#include <mutex>
 #include <thread>
 
+#include "server/base/mutex.h"
 #include "server/rpc/arrays.h"
 #include "server/rpc/awaited.h"
 #include "server/rpc/execute.h"
@@ -82,7 +82,7 @@ class ServerImpl final : public Server {
 
  private:
   void SetHealth(const char* service, bool serving) {
-    std::lock_guard lock(health_mutex_);
+    MutexLock lock(health_mutex_);
     if (server_) server_->GetHealthCheckService()->SetServingStatus(service, serving);
   }
   void StartProbe();
@@ -108,7 +108,7 @@ class ServerImpl final : public Server {
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
-  std::mutex health_mutex_;  ///< health may be told while the server goes away
+  Mutex health_mutex_;  ///< health may be told while the server goes away
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
   std::unique_ptr<SelfProbe> probe_;
@@ -269,7 +269,7 @@ void ServerImpl::Shutdown(TimePoint until) {
   for (auto& queue : queues_) queue->Shutdown();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
-  std::lock_guard lock(health_mutex_);
+  MutexLock lock(health_mutex_);
   server_.reset();
 }
 

@@ -172,7 +172,7 @@ Result<Request> ParseWith(Result<Request> (*parse)(const Received&, Finder*), co
 }
 
 /// Brings the bytes of every operand that was sent.
-Task<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
+QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
   if (!job->takes_input()) co_return Status();
   engine::Intake intake(job);
   for (uint32_t i = 0; i < view.operands.size(); ++i) {

@@ -16,6 +16,10 @@ PROTOBUF = ("google/protobuf/", ".pb.h")
 THREADS = ("thread", "mutex", "shared_mutex", "condition_variable", "future", "stop_token", "semaphore", "latch",
            "barrier", "pthread.h")
 
+# What the compiler can check (thread_safety.py), and the only place that includes what it cannot. Needs nothing of ours.
+LOCK_HEADERS = ("server/base/mutex.h", "server/base/thread_annotations.h")
+UNCHECKED_LOCKS = ("mutex", "shared_mutex", "condition_variable")
+
 ARRAY = ("kernels/array/",)
 # Statistics, tables and pictures of measurements: for the programs that measure, at the bottom because they are in
 # several layers. Nothing of ours is below it, and neither kernels nor the server see it.
@@ -45,7 +49,7 @@ LAYERS = {
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
     # The list of environment variables is one for all programs.
-    "client/": (HOST_KERNELS + FIGURES + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
+    "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
 }
 
 TOP = ("kernels/", "proto/", "server/", "client/")
@@ -112,6 +116,9 @@ def problems_of(path, includes):
     for number, kind, header in includes.files[path]:
         if kind == '"' and not any(header.startswith(prefix) for prefix in allowed):
             yield f"{path}:{number}: {layer} may not include \"{header}\"; allowed: {', '.join(allowed)}"
+        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/")) and \
+                path != LOCK_HEADERS[0]:
+            yield f"{path}:{number}: <{header}>: use {LOCK_HEADERS[0]}, whose locks the compiler checks"
     way = includes.reached(path)
     for header in way:
         for number, _, foreign in includes.files[header]:

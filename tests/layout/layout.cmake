@@ -7,6 +7,10 @@ endforeach()
 tilewire_script_test(layout.rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/rules_test.py)
 
+# Clang's own builds (asan, tsan) look at what locks guard; this shows that they would tell.
+tilewire_script_test(layout.thread_safety_rules LABELS script TIMEOUT 60
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety_test.py)
+
 # Every header compiles alone: those that a source includes before all else are compiled with it, the others by a source
 # each that includes nothing else. Means something only without precompiled headers.
 option(TILEWIRE_HEADER_CHECK "Compile every header alone" OFF)

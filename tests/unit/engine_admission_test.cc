@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/executors.h"
+
 namespace tilewire::engine {
 namespace {
 
@@ -56,7 +58,7 @@ class AdmissionTest : public ::testing::Test {
     admission_->Snapshot(&stats);
     return stats;
   }
-  void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_); }
+  void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_, &executor_); }
   /// The timer's thread has done what was due.
   void Flush() {
     std::promise<void> done;
@@ -65,7 +67,8 @@ class AdmissionTest : public ::testing::Test {
   }
 
   Timer timer_;
-  std::optional<Admission> admission_{std::in_place, kLimits, &timer_};
+  tilewire::testing::AtOnce executor_;
+  std::optional<Admission> admission_{std::in_place, kLimits, &timer_, &executor_};
   std::atomic<int> decided_{0};
 };
 
