@@ -64,7 +64,8 @@ if(TILEWIRE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
+  target_compile_options(tilewire_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety;-Wthread-safety-beta;-Werror=thread-safety;-Werror=thread-safety-beta>)
   if(TILEWIRE_PCH)   # for compiler caches: the same content is the same header
     target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Xclang;-fno-pch-timestamp>)
   endif()

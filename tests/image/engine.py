@@ -46,7 +46,7 @@ def _limits():
 
 def run(command, **options):
     """Runs a command that must succeed and gives back what it printed."""
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options)
+    done = subprocess.run(command, text=True, capture_output=True, check=False, **options)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -121,7 +121,7 @@ class Server:
         self._engine = engine
         self.name = name
         self.address = None
-        self._errors = open(engine.path(name + ".err"), "w+", encoding="utf-8")
+        self._errors = open(engine.path(name + ".err"), "w+", encoding="utf-8")  # noqa: SIM115: as long as this lives
         self._process = engine.start(name, image, arguments, self._errors)
 
     def wait_until_ready(self):

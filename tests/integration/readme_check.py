@@ -149,8 +149,8 @@ class Readme(unittest.TestCase):
         self.assertAlmostEqual(float(printed), 0.5)
 
     def test_what_the_wire_does_not_know_is_refused_by_name(self):
-        for dtype in ">f4", ">i2", ">c16", "longdouble", "O", "S3", "U2", "M8[s]", "m8[ms]", "V2", [("x", "f4")]:
-            dtype = np.dtype(dtype)
+        for name in ">f4", ">i2", ">c16", "longdouble", "O", "S3", "U2", "M8[s]", "m8[ms]", "V2", [("x", "f4")]:
+            dtype = np.dtype(name)
             with self.subTest(dtype), self.assertRaises(TypeError) as raised:
                 self.names["operand"](np.zeros(3, dtype))
             self.assertIn(repr(dtype), str(raised.exception))

@@ -7,7 +7,11 @@ endforeach()
 tilewire_script_test(layout.rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/rules_test.py)
 
-# Clang's own builds (asan, tsan) look at what locks guard; this shows that they would tell.
+# Clang's own builds (asan, tsan) look at what locks guard, but in sources that need CUDA.
+if(TILEWIRE_HAVE_CUDA)
+  tilewire_script_test(layout.thread_safety LABELS script
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} --only /cuda_)
+endif()
 tilewire_script_test(layout.thread_safety_rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety_test.py)
 

@@ -1,6 +1,6 @@
 """Clang's thread-safety analysis over server/ and client/: who touches what a Mutex guards, without it, is an error.
 
-Usage: thread_safety.py ROOT BUILD [--clang PROGRAM] [--jobs N] [--list]
+Usage: thread_safety.py ROOT BUILD [--only REGEX] [--clang PROGRAM] [--jobs N] [--list]
 
 BUILD is a finished build: its compile_commands.json says where headers are, and it holds the generated ones. Only
 sources that see server/base/thread_annotations.h are looked at, since nothing else can be wrong: other locks are not
@@ -105,12 +105,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("root")
     parser.add_argument("build")
+    parser.add_argument("--only", default="", help="only sources whose paths match")
     parser.add_argument("--clang")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true", help="print the sources, check nothing")
     options = parser.parse_args()
     root = os.path.abspath(options.root)
     tree, known, unknown = sources(root, options.build)
+    known, unknown = ([entry for entry in known if re.search(options.only, entry[0])],
+                      [path for path in unknown if re.search(options.only, path)])
     if options.list:
         print("\n".join(path for path, _, _ in known))
         return 0
