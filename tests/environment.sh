@@ -6,6 +6,12 @@ export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:protect_shadow_gap=0$
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+# Names in reports, and in what lsan.supp forgives.
+if [[ -x /usr/lib/llvm-16/bin/llvm-symbolizer ]]; then
+  for options in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS LSAN_OPTIONS; do
+    export "$options=external_symbolizer_path=/usr/lib/llvm-16/bin/llvm-symbolizer:${!options}"
+  done
+fi
 export CLICOLOR_FORCE=0 GTEST_COLOR=no
 
 # Sanitizers cannot place their shadow memory on kernels that randomise 32 bits of the address space.

@@ -148,6 +148,7 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
   }
   if (status.ok()) {
     call->job->InputEnded(call->stream_number());
+    if (!call->job->status(call->stream_number()).ok()) call->InputEndedEarly();
   } else {
     call->job->StreamLost(call->stream_number(), status);
   }
