@@ -16,11 +16,13 @@ import xml.etree.ElementTree as xml
 
 
 def cases_of(report):
-    """(name, outcome) of every case of a GoogleTest report; nothing for a report that was cut short."""
+    """(name, outcome) of every case of a GoogleTest report; nothing for one that was cut short."""
     try:
         root = xml.parse(report).getroot()
     except xml.ParseError:
         return
+    if root.find(".//testcase") is None:
+        yield report.stem, "failed"  # a suite without cases tests nothing
     for case in root.iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
         if case.find("failure") is not None:
@@ -43,7 +45,10 @@ def count(junit, reports):
     """({outcome: [names]}, [(seconds, entry)])."""
     by_suite = {}
     for report in pathlib.Path(reports).glob("*.xml"):
-        by_suite[report.stem.split(".", 1)[1]] = report
+        suite = report.stem.split(".", 1)[1]
+        if suite in by_suite:
+            raise ValueError(f"{report.name} and {by_suite[suite].name} have suites of one name")
+        by_suite[suite] = report
     outcomes = {"passed": [], "failed": [], "skipped": []}
     seconds = []
     for entry in xml.parse(junit).getroot().iter("testcase"):
@@ -66,7 +71,7 @@ def main():
     arguments = parser.parse_args()
     try:
         outcomes, seconds = count(arguments.junit, arguments.reports)
-    except (OSError, xml.ParseError) as error:
+    except (OSError, ValueError, xml.ParseError) as error:
         print(f"count.py: error: {arguments.junit}: {error}", file=sys.stderr)
         return 2
     print(*(len(outcomes[key]) for key in ("passed", "failed", "skipped")))

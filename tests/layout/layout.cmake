@@ -4,6 +4,8 @@ foreach(check includes sizes links)
   tilewire_script_test(layout.${check} LABELS script TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/${check}.py ${CMAKE_SOURCE_DIR})
 endforeach()
+tilewire_script_test(layout.count LABELS script TIMEOUT 60
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/count_test.py)
 tilewire_script_test(layout.rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/rules_test.py)
 
