@@ -137,6 +137,14 @@ function(tilewire_library name)
   target_link_libraries(tilewire_${name} PUBLIC tilewire_options Threads::Threads tl::expected ${ARG_DEPS})
 endfunction()
 
+# Sanitizer builds are not optimised: most code has little to compute and much to instrument, and compiles in half the
+# time. These targets compute so much that it pays (and may not use precompiled headers then).
+function(tilewire_computes)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TILEWIRE_SANITIZE}>>:-O1>)
+  endforeach()
+endfunction()
+
 # tests_LABEL builds the programs of all tests of that label.
 function(tilewire_tests_need labels)
   foreach(label IN LISTS labels)
@@ -159,8 +167,8 @@ function(tilewire_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
-  if(ARG_COMPUTES)   # and without precompiled headers, which fit one level of optimisation
-    target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TILEWIRE_SANITIZE}>>:-O2>)
+  if(ARG_COMPUTES)
+    tilewire_computes(${name})
   elseif(ARG_GRPC)
     tilewire_precompiled(${name} grpc_tests)
   else()

@@ -9,3 +9,4 @@ if(NOT TILEWIRE_ISAL_INCLUDE OR NOT TILEWIRE_ISAL_LIBRARY)
 endif()
 target_include_directories(tilewire_wire SYSTEM PRIVATE ${TILEWIRE_ISAL_INCLUDE})
 target_link_libraries(tilewire_wire PRIVATE ${TILEWIRE_ISAL_LIBRARY})
+tilewire_computes(tilewire_wire)   # for the fuzzers

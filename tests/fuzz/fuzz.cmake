@@ -16,6 +16,7 @@ function(tilewire_fuzz name)
   set(sources fuzz/${name}_fuzz.cc ${ARG_SOURCES})
   add_executable(replay_${name} fuzz/replay.cc ${sources})
   target_link_libraries(replay_${name} PRIVATE ${ARG_DEPS})
+  tilewire_computes(replay_${name})
   tilewire_script_test(fuzz.${name} LABELS unit TIMEOUT 300 NEEDS replay_${name}
     COMMAND replay_${name} ${corpus} ${ARG_MUTATIONS})
   if(TILEWIRE_FUZZ)
