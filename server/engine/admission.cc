@@ -111,7 +111,7 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       waiter->place = c.queue.insert(c.queue.end(), id);
       const auto bound =
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.queue_seconds));
-      waiter->timer = timer_->At(std::min(deadline, Clock::now() + bound), [this, id] { Expire(id); });
+      waiter->timer = timer_->At(std::min(deadline, timer_->Now() + bound), [this, id] { Expire(id); });
       waiting_.emplace(id, std::move(waiter));
       bulk_waits_ += !demand.small;
       if (LackingBytes() > 0) Settle(lock);
@@ -205,7 +205,7 @@ void Admission::Expire(Id id) {
     std::unique_lock lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
-    late = Clock::now() >= waiter->deadline;
+    late = timer_->Now() >= waiter->deadline;
     refused_busy_ += !late;
     Settle(lock);  // the one behind it may fit
   }

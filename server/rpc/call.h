@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "server/engine/engine.h"
@@ -93,7 +94,8 @@ class Call : public std::enable_shared_from_this<Call> {
   void ClientGone();
   int Sharers();
   std::string IncomingText(const std::string& key) const;
-  TimePoint SteadyDeadline() const;
+  /// How long until the client's deadline by gRPC's clock, if there is one.
+  std::optional<Clock::duration> TimeLeft() const;
 
   CallContext* const shared_;
   grpc::ServerCompletionQueue* const queue_;
