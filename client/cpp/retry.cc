@@ -24,11 +24,12 @@ std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool 
   return wait;
 }
 
-bool Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop) {
+void Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop, const Wait& wait) {
+  if (wait) return wait(time, stop);
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock lock(mutex);
-  return !wake.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
+  wake.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
 }
 
 }  // namespace tilewire::client
