@@ -7,7 +7,7 @@ namespace tilewire::engine {
 Timer::Timer(TimeSource* time) : time_(time), thread_([this] { Run(); }) {
   time_->Watch(this, [this] {
     std::lock_guard lock(mutex_);  // so that the thread does not look just before and sleep just after
-    wake_.notify_one();
+    if (!due_.empty() && due_.begin()->first.first <= Now()) wake_.notify_one();
   });
 }
 

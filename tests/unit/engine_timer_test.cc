@@ -144,8 +144,9 @@ TEST(Timer, AnEarlierOneWakesTheThreadThatSleepsByTheClock) {
 TEST(Timer, GoesByTheClockUnlessToldOtherwise) {
   Timer timer;
   const TimePoint begin = Clock::now();
-  EXPECT_GE(timer.Now(), begin);
-  EXPECT_LE(timer.Now(), Clock::now());
+  const TimePoint now = timer.Now();
+  EXPECT_GE(now, begin);
+  EXPECT_LE(now, Clock::now());
   std::promise<void> soon;
   timer.At(begin + milliseconds(1), [&] { soon.set_value(); });
   soon.get_future().wait();
