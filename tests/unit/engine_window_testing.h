@@ -73,7 +73,7 @@ inline Bytes CarryAll(const std::shared_ptr<Job>& job, const Problem& problem,
   std::vector<std::thread> threads;
   for (size_t stream = 0; stream < plan.size(); ++stream)
     threads.emplace_back([&, stream] {
-      for (uint64_t n = seed == 0 ? 0 : (seed >> stream) % 2000; n > 0; --n) std::this_thread::yield();
+      for (uint64_t n = seed == 0 ? 0 : (seed >> stream) % 20; n > 0; --n) std::this_thread::yield();
       const Status status = Carry(job, static_cast<int>(stream), problem, plan[stream], &out);
       EXPECT_TRUE(status.ok()) << stream << ": " << status.ToString();
     });
