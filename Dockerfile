@@ -1,35 +1,27 @@
 # syntax=docker/dockerfile:1
-# The server in a container. The steps are those of any other machine: deploy/install-deps.sh, the `release` preset, the
-# `bundle` target.
+# The server in a container, for those who have a registry (deploy/image.sh makes a smaller image without one). The steps
+# are those of any other machine: deploy/install-deps.sh, the `release` preset, the `bundle` target.
 #
 #   docker build -t tilewire .                          with the CUDA device (falls back to the CPU where no GPU is lent)
-#   docker build -t tilewire:cpu --build-arg DEVICE=cpu .
+#   docker build -t tilewire:cpu --build-arg BUILD_BASE=ubuntu:24.04 .
 #   docker run --rm --gpus all --read-only -p 50051:50051 tilewire
 #
-# BuildKit builds only the toolchain stage that DEVICE names.
-ARG DEVICE=cuda
-ARG CUDA_VERSION=13.0.1
+# The CUDA device is built where BUILD_BASE has nvcc. RUNTIME_BASE needs the glibc of BUILD_BASE or a newer one.
+ARG BUILD_BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04
+ARG RUNTIME_BASE=ubuntu:24.04
 
-FROM nvidia/cuda:${CUDA_VERSION}-devel-ubuntu24.04 AS toolchain-cuda
-ENV TILEWIRE_BUILD_CUDA=ON
-
-FROM ubuntu:24.04 AS toolchain-cpu
-ENV TILEWIRE_BUILD_CUDA=OFF
-
-FROM toolchain-${DEVICE} AS build
+FROM ${BUILD_BASE} AS build
 WORKDIR /src
 # Its own layer: the packages change far less often than the sources.
 COPY deploy/install-deps.sh deploy/install-deps.sh
 RUN deploy/install-deps.sh && rm -rf /var/lib/apt/lists/*
 COPY . .
-RUN cmake --preset release -DTILEWIRE_TESTS=OFF -DTILEWIRE_CUDA=${TILEWIRE_BUILD_CUDA} \
- && cmake --build build/release --target bundle
+RUN cmake --preset release -DTILEWIRE_TESTS=OFF && cmake --build build/release --target bundle
 
 # The CUDA runtime is linked in and the container runtime lends the driver, so one plain base serves both devices.
-FROM ubuntu:24.04
-ARG DEVICE
+FROM ${RUNTIME_BASE}
 LABEL org.opencontainers.image.title="Tilewire" \
-      org.opencontainers.image.description="GPU array kernels over gRPC (${DEVICE})" \
+      org.opencontainers.image.description="GPU array kernels over gRPC" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /src/build/release/bundle /opt/tilewire
 ENV PATH=/opt/tilewire/bin:$PATH \

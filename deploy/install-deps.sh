@@ -5,11 +5,12 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--list]
+Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--image] [--list]
   (no option)  what a build of the programs and of the bundle needs
-  --tests      that, and what the tests need (GoogleTest, Google Benchmark, Python with numpy,
-               HAProxy; on Debian also Chromium)
+  --tests      that, and what the tests need (GoogleTest, Python with numpy and gRPC, HAProxy, linters, clang;
+               on Debian also Chromium and protoc-gen-go)
   --python     also Python with numpy (the quickstart's check)
+  --image      also what makes a container image and tests it (buildah, podman, debootstrap)
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
 TEXT
@@ -19,12 +20,18 @@ TEXT
 readonly BUILD_PACKAGES=(
   ca-certificates g++ cmake ninja-build pkg-config git ccache binutils
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
-  libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev)
+  libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev
+  libjs-chart.js)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
 # The HAProxy that its package may start listens nowhere until somebody configures it.
-readonly TEST_PACKAGES=(libgtest-dev libgmock-dev libbenchmark-dev haproxy "${PYTHON_PACKAGES[@]}")
-# Looks at the load test's results page. Ubuntu has it as a snap only; there that test is skipped.
-readonly DEBIAN_TEST_PACKAGES=(chromium)
+# clang-16 builds with sanitizers and looks at locks, the rest at form (tests/lint.sh) and time (tests/repeat.sh).
+readonly TEST_PACKAGES=(libgtest-dev libgmock-dev haproxy mold clang-16 libclang-rt-16-dev llvm-16 clang-format-14 shellcheck stress-ng
+  "${PYTHON_PACKAGES[@]}" python3-venv python3-protobuf python3-grpcio)
+# Chromium looks at the load test's results page; Ubuntu has it as a snap only. protoc-gen-go takes the contract as Go
+# programmers do. Without them those tests are skipped.
+readonly DEBIAN_TEST_PACKAGES=(chromium protoc-gen-go)
+# debootstrap makes the base on which the Dockerfile is tested without a registry.
+readonly IMAGE_PACKAGES=(buildah podman runc debootstrap)
 # A bundle carries every library but glibc and the NVIDIA driver.
 readonly RUNTIME_PACKAGES=(ca-certificates)
 
@@ -100,6 +107,7 @@ main() {
         packages+=("${TEST_PACKAGES[@]}")
         if grep -qsx 'ID=debian' /etc/os-release; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
       --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
+      --image) packages+=("${IMAGE_PACKAGES[@]}") ;;
       --list) list=yes ;;
       -h | --help) usage; return ;;
       *) usage >&2; printf 'install-deps: error: unknown option %s\n' "$1" >&2; return 2 ;;

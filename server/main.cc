@@ -1,4 +1,6 @@
 // tilewired: parse, open the device, build, run, drain, exit code.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/environment.h"
 #include "server/base/memory.h"
 #include "server/engine/cpu_device.h"
 #include "server/engine/cuda_device.h"
@@ -148,6 +151,9 @@ int main(int argc, char** argv) {
   auto parsed = ops::ParseCommandLine(argc, argv);
   if (!parsed.config) return parsed.exit_code;
   ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
+  for (const auto& [name, nearest] : UnknownVariables(environ))
+    ops::LogEvent(spdlog::level::warn, "unknown environment variable",
+                  {{"name", name}, {"nearest", nearest}});
   std::string warning;
   if (const Status status = ops::PrepareProcess(&warning); !status.ok()) return CannotStart(status);
   if (!warning.empty()) ops::LogEvent(spdlog::level::warn, warning);

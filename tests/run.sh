@@ -6,9 +6,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-Usage: tests/run.sh [--quick] [--no-install]
-  --quick       the `dev` build and its tests only; without it also AddressSanitizer + UBSan (`asan`) and
-                ThreadSanitizer (`tsan`, kernels and engine)
+Usage: tests/run.sh [--quick | --full] [--no-install]
+  (no option)   what CI runs: every test once, with AddressSanitizer + UBSan (`asan`); the optimised build with CUDA and what
+                it alone can show (`optimised`); ThreadSanitizer where there are threads (`tsan`)
+  --quick       the `dev` build and all its tests, no sanitizers
+  --full        what CI runs, then what it leaves out (tests/README.md)
   --no-install  do not install missing packages
 JOBS=N sets the number of parallel build jobs and tests (default: processors, at most one per 1.5 GB of free memory).
 TEXT
@@ -49,47 +51,35 @@ run_stage() {
   stage=""
 }
 
+# build PRESET [TARGET...]: all targets where none is named.
 build() {
-  cmake --preset "$1"
-  cmake --build "build/$1" -j "$jobs"
+  local preset=$1
+  shift
+  cmake --preset "$preset"
+  cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"}
 }
 
-# Reads one count from the <testsuite> element of a JUnit file that CTest wrote.
-junit_count() {
-  sed -n "/<testsuite/,/>/ s/^.*[[:space:]]$2=\"\([0-9]*\)\".*\$/\1/p" "$1" | head -n 1
-}
-
-# ctest_part PRESET NAME CTEST-ARGUMENTS...: one CTest run, its counts added to the totals.
-ctest_part() {
-  local preset=$1 report=$PWD/build/$1/junit-$2.xml result=0 total bad skip wrapper=()
-  shift 2
-  rm -f "$report"
-  # GCC 12's sanitizers cannot place their shadow memory on kernels that randomise 32 bits of the address space.
-  if [[ $preset != dev ]] && setarch "$(uname -m)" -R true 2>/dev/null; then wrapper=(setarch "$(uname -m)" -R); fi
-  "${wrapper[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$report" "$@" || result=$?
-  [[ -s $report ]] || { echo "ctest wrote no report"; return 1; }
-  total=$(junit_count "$report" tests)
-  bad=$(junit_count "$report" failures)
-  skip=$(($(junit_count "$report" skipped) + $(junit_count "$report" disabled)))
-  failed=$((failed + bad))
-  skipped=$((skipped + skip))
-  passed=$((passed + total - bad - skip))
+# run_tests PRESET CTEST-ARGUMENTS...: one CTest run, its counts added to the totals.
+run_tests() {
+  local preset=$1 result=0 counts p f s
+  local junit=$PWD/build/$preset/junit.xml reports=$PWD/build/$preset/reports
+  shift
+  rm -rf "$junit" "$reports"
+  "${unrandomised[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$junit" -j "$jobs" "$@" ||
+    result=$?
+  counts=$(python3 -B tests/count.py --slowest 10 "$junit" "$reports") || result=1
+  printf '%s\n' "$counts" | tail -n +2
+  read -r p f s <<<"$(head -n 1 <<<"$counts")"
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   return "$result"
 }
 
-# Unit tests side by side; tests that open sockets or a GPU one at a time, so that they do not disturb each other's time.
-run_tests() {
-  ctest_part "$1" unit -j "$jobs" -LE '^(integration|gpu)$'
-  ctest_part "$1" integration -j 1 -L '^(integration|gpu)$'
-}
-
-run_tsan_tests() { ctest_part tsan tsan -j "$jobs" -L '^tsan$'; }
-
 main() {
-  local quick=no install=yes
+  local quick=no full=no install=yes
   while [[ $# -gt 0 ]]; do
     case $1 in
       --quick) quick=yes ;;
+      --full) full=yes ;;
       --no-install) install=no ;;
       -h | --help) usage; return ;;
       *) usage >&2; printf 'tests/run.sh: error: unknown option %s\n' "$1" >&2; return 2 ;;
@@ -100,21 +90,22 @@ main() {
   trap finish EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  # GPU tests skip themselves without a device; with one, AddressSanitizer must leave CUDA its address ranges.
-  export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:protect_shadow_gap=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
-  export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
-  export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
-  export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
-  export CLICOLOR_FORCE=0 GTEST_COLOR=no
+  source tests/environment.sh
 
   if [[ $install == yes ]]; then run_stage "packages" deploy/install-deps.sh --tests; fi
-  run_stage "dev: build" build dev
-  run_stage "dev: tests" run_tests dev
-  if [[ $quick == yes ]]; then return; fi
-  run_stage "asan: build" build asan
-  run_stage "asan: tests" run_tests asan
-  run_stage "tsan: build" build tsan
-  run_stage "tsan: tests" run_tsan_tests
+  if [[ $quick == yes ]]; then
+    run_stage "dev: build" build dev
+    run_stage "dev: tests" run_tests dev
+    return
+  fi
+  run_stage "lint" tests/lint.sh
+  run_stage "asan: build" build asan tests_unit tests_integration
+  run_stage "asan: tests" run_tests asan -L '^(unit|integration)$'
+  run_stage "optimised: build" build optimised tests_optimised tests_script tests_gpu
+  run_stage "optimised: tests" run_tests optimised -L '^(optimised|script|gpu)$'
+  run_stage "tsan: build" build tsan tests_tsan
+  run_stage "tsan: tests" run_tests tsan -L '^tsan$'
+  if [[ $full == yes ]]; then run_stage "dev: build" build dev; fi
 }
 
 main "$@"

@@ -1,12 +1,16 @@
 #include "client/cli/arguments.h"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
+
+#include "server/base/environment.h"
 
 namespace tilewire::cli {
 namespace {
@@ -65,6 +69,12 @@ void CheckServer(const CLI::Option& option, const std::string& address) {
                                  "; allowed: host:port, [IPv6]:port with a port of 1 to 65535, or unix:PATH");
 }
 
+void WarnOfUnknownVariables() {
+  for (const auto& [name, nearest] : UnknownVariables(environ))
+    std::cerr << "warning: unknown environment variable " << name << "; the nearest known one is " << nearest
+              << "\n";
+}
+
 std::string CheckTimeout(const std::string& text) {
   double seconds = 0;
   const char* const end = text.data() + text.size();
@@ -101,6 +111,9 @@ std::vector<Number> ParseList(const CLI::Option& option, const std::string& text
 
 std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text) {
   if (option.count() == 0) return {};
+  if (option.count() > 1)
+    throw CLI::ValidationError(option.get_name(), "is given " + std::to_string(option.count()) +
+                                                      " times; allowed: once, as --axis or --axes");
   return ParseList<int32_t>(option, text, "axes", "1,0");
 }
 

@@ -21,11 +21,15 @@ bool IsAddress(const std::string& text);
 /// empty address: whoever sets one means some server. Throws CLI::ValidationError, naming value and allowed.
 void CheckServer(const CLI::Option& option, const std::string& address);
 
+/// Tells on stderr of variables that begin with TILEWIRE_ and mean nothing. Call before threads start.
+void WarnOfUnknownVariables();
+
 /// A validator of CLI11 for --timeout: what is wrong with `text`, or "".
 std::string CheckTimeout(const std::string& text);
 
-/// "1,-2" as numbers; nothing when `option` was not given. Throws CLI::ValidationError for anything else,
-/// also for an empty text: a variable that a script forgot to set must not reduce all axes.
+/// "1,-2" as numbers; nothing when `option` (--axis and --axes) was not given. Throws CLI::ValidationError
+/// for anything else, also where it was given twice and for an empty text: a variable that a script forgot to
+/// set must not reduce all axes.
 std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text);
 
 /// "64,128" as extents. Throws CLI::ValidationError for anything else, also for an empty text.

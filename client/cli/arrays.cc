@@ -5,6 +5,7 @@
 #include "client/cli/answer.h"
 #include "client/cli/operands.h"
 #include "client/cli/tracks.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::cli {
 namespace {
@@ -27,44 +28,22 @@ ordered_json JsonArray(const client::ArrayInfo& info) {
 
 /// "45 s", "3.5 h".
 std::string FormatSeconds(double seconds) {
-  char text[32];
-  if (seconds < 100) {
-    std::snprintf(text, sizeof(text), seconds < 10 ? "%.1f s" : "%.0f s", seconds);
-  } else if (seconds < 6000) {
-    std::snprintf(text, sizeof(text), "%.0f min", seconds / 60);
-  } else {
-    std::snprintf(text, sizeof(text), "%.1f h", seconds / 3600);
-  }
-  return text;
-}
-
-using Row = std::vector<std::string>;
-
-/// Columns as wide as what they hold, two blanks apart.
-std::string Table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i)
-      line += row[i] + std::string(i + 1 < row.size() ? widths[i] - row[i].size() + 2 : 0, ' ');
-    text += line + "\n";
-  }
-  return text;
+  if (seconds < 100) return FormatFixed(seconds, seconds < 10 ? 1 : 0) + " s";
+  if (seconds < 6000) return FormatFixed(seconds / 60, 0) + " min";
+  return FormatFixed(seconds / 3600, 1) + " h";
 }
 
 std::string TextList(const client::ArrayList& list) {
-  std::vector<Row> rows{
+  std::vector<std::vector<std::string>> rows{
       {"ID", "DTYPE", "SHAPE", "DEVICE", "MEMORY", "AGE", "EXPIRES", "IDLE", "USERS", "KEPT"}};
   for (const auto& info : list.arrays)
     rows.push_back({info.id, std::string(Name(info.spec.dtype)), info.spec.shape.ToString(), info.device,
                     FormatBytes(info.device_bytes), FormatSeconds(info.age_seconds),
                     FormatSeconds(info.expires_seconds), FormatSeconds(info.idle_seconds),
                     std::to_string(info.users), info.evictable ? "evictable" : "to the end"});
-  return Table(rows) + std::to_string(list.arrays.size()) + (list.arrays.size() == 1 ? " array" : " arrays") +
-         ", " + FormatBytes(list.stored_bytes) + " of " + FormatBytes(list.quota_bytes) + "\n";
+  return Columns(rows, rows.front().size()) + std::to_string(list.arrays.size()) +
+         (list.arrays.size() == 1 ? " array" : " arrays") + ", " + FormatBytes(list.stored_bytes) + " of " +
+         FormatBytes(list.quota_bytes) + "\n";
 }
 
 }  // namespace

@@ -55,12 +55,17 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   AddInspection();
 }
 
+CLI::Option* CommandLine::AddAxes(CLI::App* command, const std::string& names, const std::string& about) {
+  // All that is given, so that the complaint about two of them is ours and knows both names.
+  return command->add_option(names, axes_, about)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void CommandLine::AddRmse() {
   auto* command =
       app_.add_subcommand("rmse", "Root mean square error of two arrays, the same bits everywhere");
   command->add_option("A", rmse_.a, ".npy file or array:ID")->required();
   command->add_option("B", rmse_.b, ".npy file or array:ID of the same dtype and shape")->required();
-  const auto* axis = command->add_option("--axis", axes_, "Axes to reduce, such as 1,2 or -1 (default: all)");
+  const auto* axis = AddAxes(command, "--axis,--axes", "Axes to reduce, such as 1,2 or -1 (default: all)");
   command->add_option("--output", output_, "Which value: rmse, mse or sum-squares")
       ->check(CLI::IsMember(std::vector<std::string>{"rmse", "mse", "sum-squares"}))
       ->type_name("WORD")
@@ -84,7 +89,7 @@ void CommandLine::AddTranspose() {
   command->add_option("OUT", transpose_.out, ".npy file to write; with --store: none");
   AddStore(command, true);
   const auto* axes =
-      command->add_option("--axes", axes_, "Axis i of the result is input axis AXES[i] (default: reversed)");
+      AddAxes(command, "--axes,--axis", "Axis i of the result is input axis AXES[i] (default: reversed)");
   command->callback([this, command, axes] {
     transpose_.store = StoreOr(*command, transpose_.out);
     transpose_.axes = ParseAxes(*axes, axes_);
@@ -115,6 +120,7 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  WarnOfUnknownVariables();
   globals_->via_region = via_ == "region";
   if (timeout_seconds_ > 0)
     globals_->timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds_ * 1000));

@@ -27,6 +27,8 @@ class CommandLine {
   void AddArrays();
   void AddInfo();
   void AddInspection();
+  /// The option for axes: nobody remembers which command calls it --axis and which --axes.
+  CLI::Option* AddAxes(CLI::App* command, const std::string& names, const std::string& about);
   /// The options of how an array is kept; where `flag`, --store asks for it.
   void AddStore(CLI::App* command, bool flag);
   /// What they came to, in the command's callback.

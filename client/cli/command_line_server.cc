@@ -73,8 +73,7 @@ void CommandLine::AddInfo() {
   command->add_option("--dtype", dtype_, "dtype for --kernels OPERATION")
       ->needs(shape)
       ->capture_default_str();
-  const auto* axes =
-      command->add_option("--axes,--axis", axes_, "Axes for --kernels rmse or transpose")->needs(shape);
+  const auto* axes = AddAxes(command, "--axes,--axis", "Axes for --kernels rmse or transpose")->needs(shape);
   command->callback([this, kernels, shape, axes] {
     RefuseTrace("info");
     if (kernels->count() == 0) {

@@ -3,6 +3,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::cli {
 namespace {
@@ -67,12 +68,10 @@ std::string TextInfo(const Globals& globals, const ServerInfo& info) {
     if (!device.driver_version.empty())
       text += ", CUDA driver " + device.driver_version + ", runtime " + device.runtime_version;
     row("device", text);
-    if (device.copy_in_bytes_per_second && device.copy_out_bytes_per_second) {
-      char rates[64];
-      std::snprintf(rates, sizeof(rates), "%.1f GB/s in, %.1f GB/s out, a block at a time",
-                    *device.copy_in_bytes_per_second / 1e9, *device.copy_out_bytes_per_second / 1e9);
-      row("copies", rates);
-    }
+    if (device.copy_in_bytes_per_second && device.copy_out_bytes_per_second)
+      row("copies", FormatFixed(*device.copy_in_bytes_per_second / 1e9, 1) + " GB/s in, " +
+                        FormatFixed(*device.copy_out_bytes_per_second / 1e9, 1) +
+                        " GB/s out, a block at a time");
   }
   std::string versions;
   for (const auto& version : info.numeric_versions) versions += (versions.empty() ? "" : " ") + version;
@@ -121,8 +120,7 @@ int RunPing(const Globals& globals, int count) {
     const double us = std::chrono::duration<double, std::micro>(*time).count();
     times.push_back(us);
     if (globals.json) continue;
-    char line[64];
-    std::snprintf(line, sizeof(line), "%.3f ms%s\n", us / 1000, i == 0 ? "  (with connecting)" : "");
+    const std::string line = FormatFixed(us / 1000, 3) + " ms" + (i == 0 ? "  (with connecting)\n" : "\n");
     if (const int code = Print(line); code != kExitOk) return code;
   }
   if (!globals.json) return kExitOk;

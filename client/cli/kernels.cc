@@ -1,11 +1,11 @@
 // `tilewire info --kernels`.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::cli {
 namespace {
@@ -30,8 +30,6 @@ Row Titles() {
 
 Row RowOf(const ServerKernels::Launch& launch) {
   const KernelInfo& kernel = launch.kernel;
-  char occupancy[32];
-  std::snprintf(occupancy, sizeof(occupancy), "%.0f%%", 100 * kernel.occupancy);
   std::string shared = std::to_string(kernel.static_shared_bytes);
   if (kernel.dynamic_shared_bytes > 0) shared += " + " + std::to_string(kernel.dynamic_shared_bytes);
   return {launch.group,
@@ -46,22 +44,8 @@ Row RowOf(const ServerKernels::Launch& launch) {
           std::to_string(kernel.max_threads_per_block),
           "sm_" + std::to_string(kernel.binary_version) + "/ptx_" + std::to_string(kernel.ptx_version),
           std::to_string(kernel.blocks_per_multiprocessor),
-          occupancy,
+          FormatFixed(100 * kernel.occupancy, 0) + "%",
           kernel.name};
-}
-
-/// Columns as wide as their widest cell; the last one is not padded, names may be long.
-std::string Table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i + 1 < row.size(); ++i)
-      text += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
-    text += row.back() + "\n";
-  }
-  return text;
 }
 
 std::string TextKernels(const ServerKernels& kernels) {
@@ -70,7 +54,7 @@ std::string TextKernels(const ServerKernels& kernels) {
                                                      : " launches no kernel for that: the driver copies\n");
   std::vector<Row> rows{Titles()};
   for (const auto& launch : kernels.launches) rows.push_back(RowOf(launch));
-  return kernels.device + "\n" + Table(rows);
+  return kernels.device + "\n" + Columns(rows, rows.front().size());
 }
 
 ordered_json JsonKernels(const Globals& globals, const ServerKernels& kernels) {

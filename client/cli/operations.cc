@@ -2,6 +2,7 @@
 #include "client/cli/answer.h"
 #include "client/cli/operands.h"
 #include "client/cli/tracks.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::cli {
 namespace {

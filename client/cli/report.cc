@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 #include <vector>
+
+#include "kernels/figures/text.h"
 
 namespace tilewire::cli {
 namespace {
@@ -36,24 +37,8 @@ ordered_json JsonDouble(double value) {
 
 }  // namespace
 
-std::string FormatDouble(double value) {
-  if (std::isnan(value)) return "nan";  // whatever the sign
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
-}
-
 std::string TimeoutPassed(std::chrono::milliseconds timeout) {
   return "--timeout of " + FormatDouble(static_cast<double>(timeout.count()) / 1000) + " s passed";
-}
-
-std::string FormatBytes(uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof(text), unit == 0 || value >= 100 ? "%.0f %s" : "%.3g %s", value, kUnits[unit]);
-  return text;
 }
 
 ordered_json JsonValues(std::span<const double> values) {
@@ -104,9 +89,7 @@ namespace {
 std::string Bottleneck(const client::Timing& t) {
   std::string text = "  <- bottleneck";
   if (t.bottleneck_share) {
-    char share[48];
-    std::snprintf(share, sizeof(share), ", at %.0f%% of plain copies", 100 * *t.bottleneck_share);
-    text += share;
+    text += ", at " + FormatFixed(100 * *t.bottleneck_share, 0) + "% of plain copies";
   }
   return text;
 }

@@ -15,12 +15,8 @@ namespace tilewire::cli {
 /// Exit codes of the program.
 inline constexpr int kExitOk = 0, kExitFailed = 1, kExitUsage = 2;
 
-/// The shortest text that reads back to the same double; "nan", "inf", "-inf".
-std::string FormatDouble(double value);
 /// "--timeout of 0.3 s passed".
 std::string TimeoutPassed(std::chrono::milliseconds timeout);
-/// Bytes for people: "512 B", "1.5 MiB".
-std::string FormatBytes(uint64_t bytes);
 
 /// Numbers, and "nan", "inf" and "-inf" as strings (JSON has none).
 nlohmann::ordered_json JsonValues(std::span<const double> values);

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
-#include "client/cli/report.h"
 #include "client/cli/timeline_boxes.h"
 #include "client/cli/timeline_style.h"
+#include "kernels/figures/svg.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::cli {
 namespace {
+
+using svg::Rect;
+using svg::Text;
 
 constexpr double kWidth = 1200, kLeft = 132, kRight = 62, kPlot = kWidth - kLeft - kRight;
 
@@ -21,24 +24,6 @@ struct Layout {
   double row = 18;  ///< height of a row
   double top = 0, bottom = 0;
 };
-
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f", value);
-  std::string out = text;
-  return out.ends_with(".0") ? out.substr(0, out.size() - 2) : out;
-}
-
-std::string Text(double x, double y, const char* style, const std::string& words) {
-  return "<text x=\"" + Number(x) + "\" y=\"" + Number(y) + "\" class=\"" + style + "\">" + Escape(words) +
-         "</text>\n";
-}
-
-/// Open at its end, for more attributes.
-std::string Rect(double x, double y, double width, double height, const char* style) {
-  return "<rect x=\"" + Number(x) + "\" y=\"" + Number(y) + "\" width=\"" + Number(width) + "\" height=\"" +
-         Number(height) + "\" class=\"" + style + "\"";
-}
 
 std::string Join(const std::vector<std::string>& words) {
   std::string out;
@@ -58,13 +43,10 @@ std::string Summary(const client::Reply& reply) {
   words.push_back(reply.streamed ? Count(t.streams, "stream") + ", " + Count(t.lanes, "lane")
                                  : "one message");
   words.push_back(FormatBytes(t.bytes_in) + " in, " + FormatBytes(t.bytes_out) + " out");
-  char rate[32];
-  std::snprintf(rate, sizeof(rate), " (%.3g GB/s)",
-                static_cast<double>(t.bytes_in + t.bytes_out) / std::max(reply.client_wall_us, 1e-3) / 1000);
-  words.push_back("wall " + FormatMicros(reply.client_wall_us) + rate);
-  char overlap[32];
-  std::snprintf(overlap, sizeof(overlap), "overlap %.2f", t.overlap.value_or(0));
-  if (t.overlap) words.push_back(overlap);
+  const double seconds = std::max(reply.client_wall_us, 1e-3) / 1e6;
+  words.push_back("wall " + FormatTime(reply.client_wall_us) + " (" +
+                  FormatRate(static_cast<double>(t.bytes_in + t.bytes_out) / seconds) + ")");
+  if (t.overlap) words.push_back("overlap " + FormatFixed(*t.overlap, 2));
   if (!t.bottleneck.empty()) words.push_back("bottleneck " + t.bottleneck);
   return Join(words);
 }
@@ -83,8 +65,8 @@ std::string Legend(const Layout& layout, bool server, double y) {
     if (!occurs) continue;
     busy = StageMicros(layout.reply, layout.tracks, server, paint.stage);
     const bool worst = server && layout.reply.timing.bottleneck == paint.stage;
-    const std::string words = std::string(paint.stage) + " " + FormatMicros(busy);
-    out += Rect(x, y - 9.5, 11, 11, paint.style) + "/>\n";
+    const std::string words = std::string(paint.stage) + " " + FormatTime(busy);
+    out += Rect(x, y - 9.5, 11, 11, StyleOf(paint));
     out += Text(x + 16, y, worst ? "b" : "n", words);
     x += 30 + (worst ? 7.2 : 6.4) * static_cast<double>(words.size());
   }
@@ -105,11 +87,8 @@ std::string Axis(const Layout& layout) {
   std::string out;
   for (int i = 0; i * step <= layout.total_us; ++i) {
     const double x = kLeft + i * step / layout.total_us * kPlot;
-    out += "<path d=\"M" + Number(x) + " " + Number(layout.top - 4) + "V" + Number(layout.bottom + 4) +
-           "\" class=\"g\"/>\n";
-    char label[32];
-    std::snprintf(label, sizeof(label), "%.10g%s", i * step / unit, name);
-    out += Text(x, layout.bottom + 18, "t", label);
+    out += svg::Line(x, layout.top - 4, x, layout.bottom + 4, "g");
+    out += Text(x, layout.bottom + 18, "t", FormatNumber(i * step / unit) + name);
   }
   return out;
 }
@@ -117,13 +96,13 @@ std::string Axis(const Layout& layout) {
 std::string Tooltip(const Box& box) {
   std::string words = box.first->name;
   if (box.pieces > 1) {
-    words += " × " + std::to_string(box.pieces) + ": " + FormatMicros(box.busy_us) + " of " +
-             FormatMicros(box.end_us - box.begin_us);
+    words += " × " + std::to_string(box.pieces) + ": " + FormatTime(box.busy_us) + " of " +
+             FormatTime(box.end_us - box.begin_us);
   } else {
     if (!box.first->place.empty()) words += " " + box.first->place;
-    words += ": " + FormatMicros(box.busy_us);
+    words += ": " + FormatTime(box.busy_us);
   }
-  words += " from " + FormatMicros(box.begin_us);
+  words += " from " + FormatTime(box.begin_us);
   if (box.bytes > 0) words += ", " + FormatBytes(box.bytes);
   return words;
 }
@@ -132,11 +111,9 @@ std::string Tooltip(const Box& box) {
 std::string Frame(const Layout& layout, const Track& track, double y) {
   const bool low = layout.row < 11;
   const double base = y + layout.row / 2 + (low ? 3 : 4);
-  const double percent = 100 * std::min(BusyMicros(track) / layout.total_us, 1.0);
-  char share[16];
-  std::snprintf(share, sizeof(share), percent > 0.05 && percent < 9.95 ? "%.1f%%" : "%.0f%%", percent);
+  const double share = std::min(BusyMicros(track) / layout.total_us, 1.0);
   return Text(kLeft - 8, base, low ? "l s" : "l", track.name) + Rect(kLeft, y, kPlot, layout.row, "z") +
-         "/>\n" + Text(kLeft + kPlot + 8, base, low ? "p s" : "p", share);
+         Text(kLeft + kPlot + 8, base, low ? "p s" : "p", FormatShare(share));
 }
 
 std::string Boxes(const Layout& layout, const Track& track, const std::vector<Box>& boxes, double y) {
@@ -146,14 +123,10 @@ std::string Boxes(const Layout& layout, const Track& track, const std::vector<Bo
     const double space = box.right - box.left > 3 ? 0.5 : 0;
     const double width = std::max(box.right - box.left - space, 0.7);
     const double left = std::min(box.left, kPlot - width);
-    out += Rect(kLeft + left, y, width, layout.row, StyleOf(track.server, box.first->name));
     const double filled = box.busy_us / std::max(box.end_us - box.begin_us, 1e-3);
-    if (box.pieces > 1 && filled < 0.95) {
-      char opacity[32];
-      std::snprintf(opacity, sizeof(opacity), " opacity=\"%.2f\"", std::max(filled, 0.3));
-      out += opacity;
-    }
-    out += "><title>" + Escape(Tooltip(box)) + "</title></rect>\n";
+    const double opacity = box.pieces > 1 && filled < 0.95 ? std::max(filled, 0.3) : 1;
+    out += Rect(kLeft + left, y, width, layout.row, StyleOf(track.server, box.first->name), Tooltip(box),
+                opacity);
   }
   return out;
 }
@@ -161,7 +134,7 @@ std::string Boxes(const Layout& layout, const Track& track, const std::vector<Bo
 /// The remark at the foot: what the picture cannot show.
 std::string Remark(const client::Reply& reply) {
   std::vector<std::string> words{"pale: waiting", "right: share of the wall time",
-                                 "server's clock ±" + FormatMicros(reply.trace->clock_error_us)};
+                                 "server's clock ±" + FormatTime(reply.trace->clock_error_us)};
   if (reply.attempts > 1) words.push_back(Count(static_cast<uint64_t>(reply.attempts), "attempt"));
   const uint64_t dropped = reply.trace->spans_dropped + reply.timing.spans_dropped;
   if (dropped > 0) words.push_back(Count(dropped, "later span") + " not kept");
@@ -181,19 +154,6 @@ Layout LayoutOf(const client::Reply& reply) {
 }
 
 }  // namespace
-
-std::string FormatMicros(double us) {
-  const double size = std::abs(us);
-  char text[48];
-  if (size >= 1e6) {
-    std::snprintf(text, sizeof(text), "%.3g s", us / 1e6);
-  } else if (size >= 1e3) {
-    std::snprintf(text, sizeof(text), size >= 99'950 ? "%.0f ms" : "%.3g ms", us / 1e3);
-  } else {
-    std::snprintf(text, sizeof(text), size >= 100 ? "%.0f µs" : "%.2g µs", us);
-  }
-  return text;
-}
 
 std::string TimelineSvg(const std::string& title, const client::Reply& reply) {
   if (!reply.trace) return {};
@@ -215,11 +175,9 @@ std::string TimelineSvg(const std::string& title, const client::Reply& reply) {
     y += layout.row + (layout.row >= 12 ? 4 : 2);
   }
   const double height = layout.bottom + 52;
-  const std::string size = Number(kWidth) + "\" height=\"" + Number(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + Number(kWidth) + " " + Number(height) +
-         "\" width=\"" + size + "\" role=\"img\">\n<title>" + Escape(title) + "</title>\n" + StyleSheet() +
-         Rect(0, 0, kWidth, height, "k") + "/>\n" + head + frames + Axis(layout) + boxes +
-         Text(18, height - 14, "f", Remark(reply)) + "</svg>\n";
+  return svg::Document(kWidth, height, title, StyleSheet(),
+                       Rect(0, 0, kWidth, height, "k") + head + frames + Axis(layout) + boxes +
+                           Text(18, height - 14, "f", Remark(reply)));
 }
 
 }  // namespace tilewire::cli

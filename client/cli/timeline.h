@@ -12,7 +12,4 @@ namespace tilewire::cli {
 /// KB) however many spans there are.
 std::string TimelineSvg(const std::string& title, const client::Reply& reply);
 
-/// "850 µs", "12.3 ms", "2.41 s".
-std::string FormatMicros(double us);
-
 }  // namespace tilewire::cli

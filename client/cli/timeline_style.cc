@@ -2,22 +2,19 @@
 
 #include <algorithm>
 
+#include "client/cli/stage_colours.h"
 #include "client/cli/timeline_boxes.h"
 
 namespace tilewire::cli {
 namespace {
 
 constexpr Paint kClient[] = {
-    {"call", "c0", "#8b949e", true},     {"retry", "c1", "#c2571a", false},
-    {"connect", "c2", "#a475f9", false}, {"open", "c3", "#8b949e", true},
-    {"write", "c4", "#4c8dd6", false},   {"result", "c5", "#d4a72c", true},
-    {"exchange", "c6", "#4c8dd6", true}, {"receive", "c7", "#57ab5a", true},
-    {"sink", "c8", "#2f9e6e", false},
+    {"call", true},   {"retry", false},   {"connect", false}, {"open", true},  {"write", false},
+    {"result", true}, {"exchange", true}, {"receive", true},  {"sink", false},
 };
 constexpr Paint kServer[] = {
-    {"queue", "s0", "#8b949e", true}, {"receive", "s1", "#4c8dd6", false}, {"stage", "s2", "#2bb3a3", false},
-    {"h2d", "s3", "#f0883e", false},  {"kernel", "s4", "#e0475b", false},  {"finish", "s5", "#a8324a", false},
-    {"d2h", "s6", "#d4a72c", false},  {"send", "s7", "#57ab5a", false},
+    {"queue", true},   {"receive", false}, {"stage", false}, {"h2d", false},
+    {"kernel", false}, {"finish", false},  {"d2h", false},   {"send", false},
 };
 
 }  // namespace
@@ -26,50 +23,32 @@ std::span<const Paint> PaintsOf(bool server) {
   return server ? std::span<const Paint>(kServer) : std::span<const Paint>(kClient);
 }
 
-const char* StyleOf(bool server, const std::string& stage) {
+std::string StyleOf(const Paint& paint) {
+  return std::string(paint.stage) + (paint.waits ? " w" : "");
+}
+
+std::string StyleOf(bool server, const std::string& stage) {
   for (const Paint& paint : PaintsOf(server))
-    if (stage == paint.stage) return paint.style;
-  return "c0";
+    if (stage == paint.stage) return StyleOf(paint);
+  return StyleOf(kClient[0]);
 }
 
 std::string StyleSheet() {
-  std::string out =
-      "<style>\n"
-      "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#30363d}\n"
-      ".h{font-size:17px;font-weight:600;fill:#1f2328}.b{font-weight:700;fill:#1f2328}\n"
-      ".l{text-anchor:end;font-size:11px}.t{text-anchor:middle;font-size:11px;fill:#59636e}\n"
-      ".p{font-size:11px;fill:#59636e}.f{font-size:11px;fill:#59636e}text.s{font-size:8px}\n"
-      ".k{fill:#fff}.z{fill:#eff2f5}.g{stroke:#d1d9e0;fill:none}\n"
-      "@media(prefers-color-scheme:dark){text{fill:#c9d1d9}.h,.b{fill:#f0f6fc}.t,.p,.f{fill:#8b949e}\n"
-      ".k{fill:#0d1117}.z{fill:#161b22}.g{stroke:#30363d}}\n";
-  for (const bool server : {false, true})
-    for (const Paint& paint : PaintsOf(server))
-      out += std::string(".") + paint.style + "{fill:" + paint.colour +
-             (paint.waits ? ";fill-opacity:.38" : "") + "}";
-  return out + "\n</style>\n";
-}
-
-std::string Escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
+  std::string light, dark;
+  for (const StageColour& colour : kStageColours) {
+    const std::string rule = "." + std::string(colour.stage) + "{fill:";
+    light += rule + std::string(colour.light) + "}";
+    if (colour.dark != colour.light) dark += rule + std::string(colour.dark) + "}";
   }
-  return out;
+  return "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#30363d}\n"
+         ".h{font-size:17px;font-weight:600;fill:#1f2328}.b{font-weight:700;fill:#1f2328}\n"
+         ".l{text-anchor:end;font-size:11px}.t{text-anchor:middle;font-size:11px;fill:#59636e}\n"
+         ".p{font-size:11px;fill:#59636e}.f{font-size:11px;fill:#59636e}text.s{font-size:8px}\n"
+         ".k{fill:#fff}.z{fill:#eff2f5}.g{stroke:#d1d9e0;fill:none}.w{fill-opacity:.38}\n" +
+         light +
+         "\n@media(prefers-color-scheme:dark){text{fill:#c9d1d9}.h,.b{fill:#f0f6fc}.t,.p,.f{fill:#8b949e}\n"
+         ".k{fill:#0d1117}.z{fill:#161b22}.g{stroke:#30363d}\n" +
+         dark + "}\n";
 }
 
 double StageMicros(const client::Reply& reply, const std::vector<Track>& tracks, bool server,

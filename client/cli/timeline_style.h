@@ -9,23 +9,19 @@
 
 namespace tilewire::cli {
 
-/// How a stage looks.
+/// How a stage looks; its colour is in stage_colours.h.
 struct Paint {
   const char* stage;  ///< Piece::name
-  const char* style;  ///< class in the style sheet
-  const char* colour;
-  bool waits;  ///< drawn pale
+  bool waits;         ///< drawn pale
 };
 
 /// The stages of one side, in the order of the data's way.
 std::span<const Paint> PaintsOf(bool server);
-/// The class of a stage.
-const char* StyleOf(bool server, const std::string& stage);
-/// The <style> element: light, and dark where the reader prefers that.
+/// The classes of a stage in the style sheet.
+std::string StyleOf(const Paint& paint);
+std::string StyleOf(bool server, const std::string& stage);
+/// The style sheet: light, and dark where the reader prefers that.
 std::string StyleSheet();
-
-/// `text` as XML text or attribute value; bytes that XML does not know become '?'.
-std::string Escape(const std::string& text);
 
 /// How long a stage took: as the server says, else the union of its pieces over all tracks.
 double StageMicros(const client::Reply& reply, const std::vector<Track>& tracks, bool server,

@@ -76,7 +76,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Con
 
 std::shared_ptr<grpc::Channel> StreamChannels::Take(const std::string& address) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto last = std::find_if(idle_.rbegin(), idle_.rend(),
                                    [&address](const auto& idle) { return idle.first == address; });
     if (last != idle_.rend()) {
@@ -90,7 +90,7 @@ std::shared_ptr<grpc::Channel> StreamChannels::Take(const std::string& address) 
 
 void StreamChannels::Return(std::shared_ptr<grpc::Channel> channel, const std::string& address) {
   std::shared_ptr<grpc::Channel> oldest;  // closed without the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   idle_.emplace_back(address, std::move(channel));
   if (idle_.size() <= kMaxIdle) return;
   oldest = std::move(idle_.front().second);

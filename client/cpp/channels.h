@@ -4,12 +4,12 @@
 #include <grpcpp/channel.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/cpp/client.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::client {
 
@@ -36,9 +36,9 @@ class StreamChannels {
  private:
   const std::string address_;
   const ConnectOptions options_;
-  std::mutex mutex_;
+  Mutex mutex_;
   /// Address and connection, last used last.
-  std::vector<std::pair<std::string, std::shared_ptr<grpc::Channel>>> idle_;  // guarded by mutex_
+  std::vector<std::pair<std::string, std::shared_ptr<grpc::Channel>>> idle_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::client

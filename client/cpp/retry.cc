@@ -1,9 +1,9 @@
 #include "client/cpp/retry.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <random>
+
+#include "server/base/mutex.h"
 
 namespace tilewire::client {
 
@@ -26,10 +26,16 @@ std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool 
 
 void Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop, const Wait& wait) {
   if (wait) return wait(time, stop);
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  wake.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
+  const auto until = Clock::now() + time;
+  Mutex mutex;
+  CondVar wake;
+  const std::stop_callback on_stop(stop, [&] {
+    const MutexLock lock(mutex);  // not between the sleeper's look and its sleep
+    wake.NotifyAll();
+  });
+  const MutexLock lock(mutex);
+  while (!stop.stop_requested())
+    if (!wake.WaitUntil(mutex, until)) return;
 }
 
 }  // namespace tilewire::client

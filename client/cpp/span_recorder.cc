@@ -23,7 +23,7 @@ const char* Name(ClientStage stage) {
 }
 
 void SpanRecorder::Add(const ClientSpan& span) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // One place is kept for the call itself, which ends last.
   if (spans_.size() + 1 < kMaxClientSpans || span.stage == ClientStage::kCall) {
     spans_.push_back(span);
@@ -34,7 +34,7 @@ void SpanRecorder::Add(const ClientSpan& span) {
 
 void SpanRecorder::Retry(double since_us) {
   const ClientSpan retry{.stage = ClientStage::kRetry, .begin_us = since_us, .end_us = Now()};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   spans_.resize(kept_);
   spans_.push_back(retry);
   kept_ = spans_.size();
@@ -43,7 +43,7 @@ void SpanRecorder::Retry(double since_us) {
 
 Trace SpanRecorder::Finish(const Timing& timing, double end_us) {
   Add({.stage = ClientStage::kCall, .begin_us = 0, .end_us = end_us});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Trace trace;
   Align({spans_.begin() + static_cast<std::ptrdiff_t>(kept_), spans_.end()}, timing, &trace);
   trace.spans = std::move(spans_);

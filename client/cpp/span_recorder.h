@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <mutex>
 
 #include "client/cpp/schedule.h"
 #include "client/cpp/spans.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::client {
 
@@ -27,10 +27,10 @@ class SpanRecorder {
 
  private:
   const Clock::time_point start_;
-  std::mutex mutex_;
-  std::vector<ClientSpan> spans_;
-  size_t kept_ = 0;  ///< spans_ of earlier attempts
-  uint64_t dropped_ = 0;
+  Mutex mutex_;
+  std::vector<ClientSpan> spans_ TILEWIRE_GUARDED_BY(mutex_);
+  size_t kept_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< spans_ of earlier attempts
+  uint64_t dropped_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 /// Places the server's origin on the client's time line, as Trace says. `spans` are those of one attempt.

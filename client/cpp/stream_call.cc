@@ -223,7 +223,7 @@ void StreamCall::Abort(Status why) {
 void StreamCall::AwaitReleases() {
   stream_.reset();
   {
-    const std::lock_guard lock(context_mutex_);
+    const MutexLock lock(context_mutex_);
     context_.reset();
   }
   stub_.reset();

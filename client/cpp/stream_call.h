@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "client/cpp/schedule.h"
 #include "client/cpp/stripe.h"
 #include "proto/wire/codec.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::client {
 
@@ -50,7 +50,7 @@ class StreamCall {
   bool opened() const { return opened_.load(); }
   /// Ends the stream soon, from any thread, at any time.
   void Cancel() {
-    const std::lock_guard lock(context_mutex_);
+    const MutexLock lock(context_mutex_);
     if (context_) context_->TryCancel();
   }
 
@@ -76,7 +76,7 @@ class StreamCall {
   std::shared_ptr<grpc::Channel> channel_;
   std::optional<grpc::GenericStub> stub_;
   grpc::CompletionQueue queue_;
-  std::mutex context_mutex_;  ///< against Cancel from other threads
+  Mutex context_mutex_;  ///< against Cancel from other threads
   std::optional<grpc::ClientContext> context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   std::shared_ptr<ReleaseGate> gate_ = std::make_shared<ReleaseGate>();

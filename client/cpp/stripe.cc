@@ -7,20 +7,20 @@
 namespace tilewire::client {
 
 std::optional<ChunkPlan> Stripe::NextTurn() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto turn = schedule_->NextTurn();
   if (turn) moved_.store(true);
   return turn;
 }
 
 void Stripe::Sent(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   progress_.sent += bytes;
   Report();
 }
 
 uint64_t Stripe::received() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return progress_.received;
 }
 
@@ -42,24 +42,42 @@ bool Stripe::CoverLocked(uint64_t begin, uint64_t end) {
   return true;
 }
 
-Status Stripe::Deliver(uint64_t offset, const wire::Pieces& pieces) {
-  const uint64_t bytes = wire::TotalBytes(pieces);
-  if (offset > progress_.receive_total || bytes > progress_.receive_total - offset)
-    return BadReply("output bytes " + std::to_string(offset) + " + " + std::to_string(bytes) + " of " +
-                    std::to_string(progress_.receive_total));
-  std::unique_lock lock(mutex_);
+Status Stripe::BeginLocked(uint64_t offset, uint64_t bytes) {
   if (!CoverLocked(offset, offset + bytes))
     return BadReply("output bytes at " + std::to_string(offset) + " came twice");
   if (bytes > 0) moved_.store(true);
-  if (options_.concurrent_sink) lock.unlock();
+  return {};
+}
+
+Status Stripe::Pass(uint64_t offset, const wire::Pieces& pieces) const {
   for (const wire::Bytes piece : pieces) {
     TILEWIRE_RETURN_IF_ERROR(sink_(offset, piece));
     offset += piece.size();
   }
-  if (options_.concurrent_sink) lock.lock();
+  return {};
+}
+
+void Stripe::ReceivedLocked(uint64_t bytes) {
   progress_.received += bytes;
-  if (progress_.received == progress_.receive_total) complete_.store(true);
+  if (progress_.received == receive_total_) complete_.store(true);
   Report();
+}
+
+Status Stripe::Deliver(uint64_t offset, const wire::Pieces& pieces) {
+  const uint64_t bytes = wire::TotalBytes(pieces);
+  if (offset > receive_total_ || bytes > receive_total_ - offset)
+    return BadReply("output bytes " + std::to_string(offset) + " + " + std::to_string(bytes) + " of " +
+                    std::to_string(receive_total_));
+  RelockableMutexLock lock(mutex_);
+  TILEWIRE_RETURN_IF_ERROR(BeginLocked(offset, bytes));
+  if (options_.concurrent_sink) {
+    lock.Unlock();
+    TILEWIRE_RETURN_IF_ERROR(Pass(offset, pieces));
+    lock.Lock();
+  } else {
+    TILEWIRE_RETURN_IF_ERROR(Pass(offset, pieces));
+  }
+  ReceivedLocked(bytes);
   return {};
 }
 

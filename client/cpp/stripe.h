@@ -11,13 +11,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "client/cpp/client.h"
 #include "client/cpp/schedule.h"
 #include "proto/wire/codec.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::client {
 
@@ -28,6 +28,7 @@ class Stripe {
   Stripe(const Sink& sink, const CallOptions& options, uint64_t send_total, uint64_t receive_total)
       : sink_(sink),
         options_(options),
+        receive_total_(receive_total),
         progress_{.send_total = send_total, .receive_total = receive_total},
         complete_(receive_total == 0) {}
 
@@ -48,21 +49,25 @@ class Stripe {
   /// Whether the sink has all output.
   bool complete() const { return complete_.load(); }
   uint64_t received() const;
-  uint64_t receive_total() const { return progress_.receive_total; }
+  uint64_t receive_total() const { return receive_total_; }
 
  private:
-  /// Notes that [begin, end) came; false when a part of it had. mutex_ is held.
-  bool CoverLocked(uint64_t begin, uint64_t end);
-  void Report() const {
+  /// Notes that [begin, end) came; false when a part of it had.
+  bool CoverLocked(uint64_t begin, uint64_t end) TILEWIRE_REQUIRES(mutex_);
+  Status BeginLocked(uint64_t offset, uint64_t bytes) TILEWIRE_REQUIRES(mutex_);
+  Status Pass(uint64_t offset, const wire::Pieces& pieces) const;
+  void ReceivedLocked(uint64_t bytes) TILEWIRE_REQUIRES(mutex_);
+  void Report() const TILEWIRE_REQUIRES(mutex_) {
     if (options_.progress) options_.progress(progress_);
   }
 
   const Sink& sink_;
   const CallOptions& options_;
-  mutable std::mutex mutex_;
-  std::optional<Schedule> schedule_;      // its turns are guarded by mutex_
-  Progress progress_;                     // totals constant, the rest guarded by mutex_
-  std::map<uint64_t, uint64_t> covered_;  // output bytes that came: begin → end; guarded by mutex_
+  const uint64_t receive_total_;
+  mutable Mutex mutex_;
+  std::optional<Schedule> schedule_;  // its turns are guarded by mutex_
+  Progress progress_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint64_t> covered_ TILEWIRE_GUARDED_BY(mutex_);  // output bytes that came: begin → end
   std::atomic<bool> moved_{false}, complete_;
 };
 

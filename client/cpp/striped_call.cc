@@ -76,7 +76,7 @@ Status StripedCall::OnOpened(const v1::Opened& opened) {
   stripe_.Start(Schedule(std::move(sizes), opened.block_bytes(), opened.window_bytes(), payload));
 
   const std::string address = JoinAddress(opened, channels_->address());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (uint32_t i = 1; i < std::min(connections_, opened.max_streams()) && !over_; ++i) {
     Joiner& joiner = joiners_.emplace_back();
     joiner.address = address;
@@ -94,23 +94,21 @@ Status StripedCall::OnOpened(const v1::Opened& opened) {
 void StripedCall::Join(Joiner* joiner, const std::string& job) {
   joiner->status = joiner->call->RunJoined(job);
   if (joiner->call->opened() && !joiner->status.ok()) CancelAll();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   joiner->ended = true;
-  ended_.notify_all();
+  ended_.NotifyAll();
 }
 
 void StripedCall::AwaitOutput() {
   // A Result comes after every joined stream has ended at the server. Here one may not even have seen its
   // Joined yet, and still bring output: where no operand is sent nothing made the server wait for it.
-  std::unique_lock lock(mutex_);
-  ended_.wait(lock, [this] {
-    return stripe_.complete() ||
-           std::ranges::all_of(joiners_, [](const Joiner& joiner) { return joiner.ended; });
-  });
+  const MutexLock lock(mutex_);
+  const auto ended = [](const Joiner& joiner) { return joiner.ended; };
+  while (!stripe_.complete() && !std::ranges::all_of(joiners_, ended)) ended_.Wait(mutex_);
 }
 
 void StripedCall::CancelAll() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   over_ = true;
   first_.Cancel();
   for (Joiner& joiner : joiners_) joiner.call->Cancel();

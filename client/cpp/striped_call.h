@@ -1,16 +1,15 @@
 // One attempt of a streamed call over one connection or several. Internal to the library.
 #pragma once
 
-#include <condition_variable>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "client/cpp/channels.h"
 #include "client/cpp/stream_call.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::client {
 
@@ -49,10 +48,10 @@ class StripedCall {
   const uint32_t connections_;
   Stripe stripe_;
   StreamCall first_;
-  std::mutex mutex_;
-  std::condition_variable ended_;  // some joiner has
-  bool over_ = false;              // guarded by mutex_
-  std::list<Joiner> joiners_;      // filled on the calling thread
+  Mutex mutex_;
+  CondVar ended_;  // some joiner has
+  bool over_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  std::list<Joiner> joiners_;  // filled on the calling thread
 };
 
 }  // namespace tilewire::client

@@ -1,8 +1,7 @@
 #include "client/load/compare.h"
+#include "kernels/figures/text.h"
 
 #include <algorithm>
-
-#include "client/load/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -20,7 +19,7 @@ class Comparer {
     Note(a, b);
     if (a.at("kind") == "study") return Study(a, b);
     if (a.at("mode").at("type") == "ramp" && b.at("mode").at("type") == "ramp")
-      Higher("ramp", "best rate", a.at("mode").at("best_rate"), b.at("mode").at("best_rate"), NumberText);
+      Higher("ramp", "best rate", a.at("mode").at("best_rate"), b.at("mode").at("best_rate"), FormatNumber);
     for (const json& before : a.at("operations")) {
       const json* after =
           Find(b.at("operations"), [&](const json& x) { return x.at("name") == before.at("name"); });
@@ -73,11 +72,11 @@ class Comparer {
   }
   void Lower(const std::string& of, const char* what, double before, double after, double threshold) {
     const double change = before > 0 ? after / before - 1 : 0;
-    Add({of, what, TimeText(before), TimeText(after), change, before > 0 && change > threshold});
+    Add({of, what, FormatTime(before), FormatTime(after), change, before > 0 && change > threshold});
   }
 
   void Stats(const std::string& name, const json& before, const json& after) {
-    Higher(name, "calls/s", before.at("calls_per_second"), after.at("calls_per_second"), NumberText);
+    Higher(name, "calls/s", before.at("calls_per_second"), after.at("calls_per_second"), FormatNumber);
     const json &a = before.at("latency_us"), &b = after.at("latency_us");
     Lower(name, "p50", a.at("p50"), b.at("p50"), options_.threshold);
     Lower(name, "p99", a.at("p99"), b.at("p99"), options_.tail_threshold);
@@ -89,7 +88,7 @@ class Comparer {
     };
     const double errors_before = share(before), errors_after = share(after);
     if (errors_before > 0 || errors_after > 0)
-      Add({name, "errors", PercentText(errors_before), PercentText(errors_after),
+      Add({name, "errors", FormatShare(errors_before), FormatShare(errors_after),
            errors_before > 0 ? errors_after / errors_before - 1 : 0,
            errors_after > errors_before + kErrorShare});
     if (after.at("wrong") != 0 || before.at("wrong") != 0)
@@ -113,7 +112,7 @@ class Comparer {
         Gone(name);
         continue;
       }
-      Higher(name, "rate", before.at("bytes_per_second"), after->at("bytes_per_second"), RateText);
+      Higher(name, "rate", before.at("bytes_per_second"), after->at("bytes_per_second"), FormatRate);
     }
     const json &wrong_a = a.at("total").at("wrong"), &wrong_b = b.at("total").at("wrong");
     if (wrong_a != 0 || wrong_b != 0)

@@ -1,12 +1,12 @@
 #include "client/load/fields.h"
 
-#include "client/cli/report.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
 
 std::string Range(const std::string& what, double least, double most) {
-  return what + " from " + cli::FormatDouble(least) + " to " + cli::FormatDouble(most);
+  return what + " from " + FormatDouble(least) + " to " + FormatDouble(most);
 }
 
 std::string Short(const nlohmann::json& value) {

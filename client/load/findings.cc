@@ -4,6 +4,7 @@
 
 #include "client/load/results.h"
 #include "client/load/text.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -60,9 +61,9 @@ void AddLimits(const ordered_json& result, std::vector<std::string>* findings) {
   const double moved = wire + total.value("region_bytes", 0.0);
   const double rate = bytes > 0 ? useful * moved / bytes : 0;
   if (wire < bytes)
-    findings->push_back("Arrays that the server keeps or shares were not sent: " + PercentText(wire / bytes) +
-                        " of the bytes crossed the wire, " + RateText(useful * wire / bytes) +
-                        " for a useful rate of " + RateText(useful) + ".");
+    findings->push_back("Arrays that the server keeps or shares were not sent: " + FormatShare(wire / bytes) +
+                        " of the bytes crossed the wire, " + FormatRate(useful * wire / bytes) +
+                        " for a useful rate of " + FormatRate(useful) + ".");
   const std::string longest = LongestStage(total);
   if (useful > 0 && !longest.empty())
     findings->push_back("The longest stage at the server is " + StageInWords(longest) + ".");
@@ -70,12 +71,12 @@ void AddLimits(const ordered_json& result, std::vector<std::string>* findings) {
     const ordered_json& ceilings = result["ceilings"];
     const char* tier = ceilings.contains("h2d") ? "h2d" : "host_copy_all";
     if (ceilings.contains(tier))
-      findings->push_back("All calls together move " + RateText(rate) + ", " +
-                          PercentText(rate / ceilings[tier].get<double>()) + " of what " + TierInWords(tier) +
-                          " reaches here (" + RateText(ceilings[tier].get<double>()) + ").");
+      findings->push_back("All calls together move " + FormatRate(rate) + ", " +
+                          FormatShare(rate / ceilings[tier].get<double>()) + " of what " + TierInWords(tier) +
+                          " reaches here (" + FormatRate(ceilings[tier].get<double>()) + ").");
   }
   if (total.contains("overlap"))
-    findings->push_back("Overlap at the server is " + NumberText(total["overlap"].get<double>()) +
+    findings->push_back("Overlap at the server is " + FormatNumber(total["overlap"].get<double>()) +
                         ": the sum of its stages over their wall time, 1 is one after the other.");
 }
 
@@ -84,10 +85,10 @@ void AddLatency(const ordered_json& result, std::vector<std::string>* findings) 
   const ordered_json& service = result["total"]["service_us"];
   const double p50 = latency["p50"].get<double>(), p99 = latency["p99"].get<double>();
   if (p50 > 0 && p99 > 5 * p50)
-    findings->push_back("The tail is long: p99 is " + NumberText(p99 / p50) + " times the median.");
+    findings->push_back("The tail is long: p99 is " + FormatNumber(p99 / p50) + " times the median.");
   if (service["p99"].get<double>() > 0 && p99 > 2 * service["p99"].get<double>())
-    findings->push_back("Calls waited for their turn: p99 is " + TimeText(p99) +
-                        " from when they were due, " + TimeText(service["p99"].get<double>()) +
+    findings->push_back("Calls waited for their turn: p99 is " + FormatTime(p99) +
+                        " from when they were due, " + FormatTime(service["p99"].get<double>()) +
                         " from when they started.");
 }
 
@@ -98,17 +99,17 @@ GeneratorVerdict JudgeGenerator(const Scenario& scenario, const LoadResult& load
   const double woke_late =
       starts.starts > 0 ? static_cast<double>(starts.woke_late) / static_cast<double>(starts.starts) : 0;
   if (load.cpu_share >= kBusyShare)
-    return {true, "the load generator used " + PercentText(load.cpu_share) +
+    return {true, "the load generator used " + FormatShare(load.cpu_share) +
                       " of this machine's processors: the figures show its limits, not the server's"};
   if (woke_late > kWokeLateShare)
-    return {true, PercentText(woke_late) +
+    return {true, FormatShare(woke_late) +
                       " of the calls started late although a caller was free: this machine "
                       "is too busy for the rate"};
   std::string text =
-      "the load generator used " + PercentText(load.cpu_share) + " of this machine's processors";
+      "the load generator used " + FormatShare(load.cpu_share) + " of this machine's processors";
   if (starts.late > 0)
     text += "; " + Count(starts.late, "call", "calls") + " started late, by up to " +
-            TimeText(starts.max_late_us) + ", mostly because all " + std::to_string(scenario.mode.callers) +
+            FormatTime(starts.max_late_us) + ", mostly because all " + std::to_string(scenario.mode.callers) +
             " callers waited for the server";
   else if (scenario.mode.type != ModeType::kClosed)
     text += "; every call started on time";
@@ -122,7 +123,7 @@ std::vector<std::string> Findings(const ordered_json& result, const LoadResult& 
     findings.push_back("Do not trust the figures: " + result["generator"]["text"].get<std::string>() + ".");
   if (result["mode"]["type"] == "ramp") {
     const double best = result["mode"]["best_rate"].get<double>();
-    findings.push_back(best > 0 ? "The highest rate that held the bound is " + NumberText(best) +
+    findings.push_back(best > 0 ? "The highest rate that held the bound is " + FormatNumber(best) +
                                       " calls a second."
                                 : "No rate held the bound.");
   }

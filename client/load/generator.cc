@@ -34,9 +34,9 @@ struct Shared {
   Window window;
   const Call call;
   std::stop_source stop;
-  std::mutex mutex;
-  std::condition_variable ended;
-  uint32_t running = 0;
+  Mutex mutex;
+  CondVar ended;
+  uint32_t running TILEWIRE_GUARDED_BY(mutex) = 0;
 };
 
 void CallOn(const std::shared_ptr<Shared>& shared, const LoadOptions& options, uint32_t caller) {
@@ -49,9 +49,9 @@ void CallOn(const std::shared_ptr<Shared>& shared, const LoadOptions& options, u
     const int64_t asked_ms = answer.status.detail()->retry_after_ms;
     shared->window.Pause(std::clamp(static_cast<double>(asked_ms) / 1000, 0.01, 1.0));
   }
-  const std::lock_guard lock(shared->mutex);
+  const MutexLock lock(shared->mutex);
   --shared->running;
-  shared->ended.notify_all();
+  shared->ended.NotifyAll();
 }
 
 /// Ends the window when it is time, from the calling thread.
@@ -88,8 +88,11 @@ class Conductor {
 };
 
 bool Conductor::AllEnded(std::chrono::duration<double> wait) {
-  std::unique_lock lock(shared_->mutex);
-  return shared_->ended.wait_for(lock, wait, [this] { return shared_->running == 0; });
+  const auto until = LoadClock::now() + std::chrono::duration_cast<LoadClock::duration>(wait);
+  const MutexLock lock(shared_->mutex);
+  while (shared_->running > 0)
+    if (!shared_->ended.WaitUntil(shared_->mutex, until)) return shared_->running == 0;
+  return true;
 }
 
 void Conductor::Finish(StopReason reason, const std::string& text) {
@@ -179,7 +182,10 @@ void Conductor::Tick() {
 }
 
 LoadResult Conductor::Run() {
-  shared_->running = options_.callers;
+  {
+    const MutexLock lock(shared_->mutex);
+    shared_->running = options_.callers;
+  }
   std::vector<std::thread> threads;
   for (uint32_t caller = 0; caller < options_.callers; ++caller)
     threads.emplace_back([shared = shared_, options = options_, caller] { CallOn(shared, options, caller); });

@@ -1,7 +1,9 @@
 #include "client/load/html.h"
 
 #include <string_view>
+#include <utility>
 
+#include "client/cli/stage_colours.h"
 #include "client/load/page.h"
 
 namespace tilewire::load {
@@ -32,15 +34,34 @@ std::string ScriptSafeJson(const nlohmann::json& result) {
   return safe;
 }
 
+/// The variable --STAGE is the stage's colour, and what has the class m-STAGE has it.
+std::string Palette() {
+  std::string light, dark, classes;
+  for (const cli::StageColour& colour : cli::kStageColours) {
+    const std::string name(colour.stage);
+    light += " --" + name + ": " + std::string(colour.light) + ";";
+    dark += " --" + name + ": " + std::string(colour.dark) + ";";
+    classes += ".m-" + name + " { --c: var(--" + name + "); }\n";
+  }
+  return ":root {" + light +
+         " }\n@media screen and (prefers-color-scheme: dark) { :root:not([data-paper]) {" + dark + " } }\n" +
+         classes;
+}
+
 }  // namespace
 
 std::string HtmlPage(const nlohmann::json& result) {
   const std::string_view page = PageTemplate();
-  const size_t mark = page.find(kResultMark);
-  std::string out(page.substr(0, mark));
-  out += ScriptSafeJson(result);
-  out += page.substr(mark + kResultMark.size());
-  return out;
+  std::string out;
+  size_t from = 0;
+  for (const auto& [mark, text] :
+       {std::pair(kPaletteMark, Palette()), std::pair(kResultMark, ScriptSafeJson(result))}) {
+    const size_t at = page.find(mark, from);
+    out += page.substr(from, at - from);
+    out += text;
+    from = at + mark.size();
+  }
+  return out.append(page.substr(from));
 }
 
 }  // namespace tilewire::load

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <thread>
 
-#include "client/cli/report.h"
 #include "client/load/machine.h"
 #include "client/load/random.h"
+#include "kernels/figures/text.h"
 #include "kernels/gaussian/gaussian.h"
 #include "kernels/rmse/rmse.h"
 #include "kernels/transpose/transpose.h"
@@ -106,9 +106,9 @@ Result<Inputs> Inputs::Make(std::span<const OperationSpec> operations, uint32_t 
   const double free = static_cast<double>(AvailableMemoryBytes());
   if (wanted > free / 2)
     return Fail(Status(Code::kResourceExhausted, "MEMORY",
-                       "inputs and expected results take " + cli::FormatBytes(static_cast<uint64_t>(wanted)) +
+                       "inputs and expected results take " + FormatBytes(static_cast<uint64_t>(wanted)) +
                            "; allowed: half of the free memory, " +
-                           cli::FormatBytes(static_cast<uint64_t>(free / 2)) +
+                           FormatBytes(static_cast<uint64_t>(free / 2)) +
                            " (fewer inputs or smaller shapes need less)"));
   Inputs made;
   made.inputs_.assign(operations.size(), std::vector<Input>(inputs));

@@ -167,6 +167,7 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitGood : kExitUsage;
   }
+  cli::WarnOfUnknownVariables();
   return std::nullopt;
 }
 

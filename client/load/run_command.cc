@@ -7,7 +7,7 @@
 #include "client/cli/report.h"
 #include "client/load/commands.h"
 #include "client/load/service.h"
-#include "client/load/text.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -26,7 +26,7 @@ Status Override(const RunArguments& arguments, Scenario* scenario) {
   }
   if (!arguments.rate) return {};
   if (scenario->mode.type == ModeType::kClosed)
-    return BadValue("--rate", NumberText(*arguments.rate), "with a scenario whose mode is open or ramp")
+    return BadValue("--rate", FormatNumber(*arguments.rate), "with a scenario whose mode is open or ramp")
         .value();
   scenario->mode.rate = *arguments.rate;
   return {};
@@ -37,7 +37,7 @@ std::string ProgressText(const Scenario& scenario, const LoadProgress& progress)
   const double all = progress.warming_up ? scenario.warmup_seconds : scenario.seconds.value_or(0);
   std::snprintf(text, sizeof(text), "%s %.1f%s s, %llu calls, %.0f calls/s, %llu errors",
                 progress.warming_up ? "warm-up" : "measuring", progress.seconds,
-                all > 0 ? (" of " + NumberText(all)).c_str() : "",
+                all > 0 ? (" of " + FormatNumber(all)).c_str() : "",
                 static_cast<unsigned long long>(progress.calls), progress.calls_per_second,
                 static_cast<unsigned long long>(progress.errors));
   return text;
@@ -61,7 +61,7 @@ LoadResult RunMode(const Scenario& scenario, const Call& call, const Interrupt& 
     step_options.rate = rate;
     step_options.patience_seconds = *scenario.seconds;
     const LoadResult load = RunLoad(step_options, call, interrupt.token(), [&](const LoadProgress& progress) {
-      line.Show(NumberText(rate) + " calls/s: " + ProgressText(scenario, progress));
+      line.Show(FormatNumber(rate) + " calls/s: " + ProgressText(scenario, progress));
     });
     const CallStats total = load.measured.total();
     // Poisson arrivals are a few more or less than the rate says: what counts is how many of those that were

@@ -19,7 +19,7 @@ constexpr uint32_t kMaxCallers = 4096, kMaxConnections = 64;
 Mode ParseMode(const Json& json, Complaints* complaints) {
   Fields fields(json, "mode", complaints);
   Mode mode;
-  const std::string type = fields.Word("type", std::nullopt, {"closed", "open", "ramp"});
+  const std::string type = fields.Word("type", "closed", {"closed", "open", "ramp"});
   mode.type = type == "open" ? ModeType::kOpen : type == "ramp" ? ModeType::kRamp : ModeType::kClosed;
   const bool closed = mode.type == ModeType::kClosed;
   mode.callers = static_cast<uint32_t>(fields.Integer("callers", closed ? 1 : 64, 1, kMaxCallers));
@@ -153,7 +153,7 @@ Scenario ParseAll(const Json& json, Complaints* complaints) {
   scenario.name = fields.Text("name", "");
   fields.Text("about", "");  // for people
   scenario.seed = fields.Integer("seed", 1, 0, uint64_t{1} << 53);
-  if (const Json* mode = fields.Object("mode", true)) scenario.mode = ParseMode(*mode, complaints);
+  if (const Json* mode = fields.Object("mode", false)) scenario.mode = ParseMode(*mode, complaints);
   scenario.warmup_seconds = fields.Number("warmup_seconds", 1, 0, 3600);
   ParseLength(fields, complaints, &scenario);
   scenario.timeout_seconds = fields.Number("timeout_seconds", 30, 0.001, kMaxSeconds);

@@ -57,7 +57,7 @@ struct OperationSpec {
 
 enum class ModeType : uint8_t { kClosed, kOpen, kRamp };
 
-/// Loop and pace.
+/// Loop and pace; as it stands where the file does not say.
 struct Mode {
   ModeType type = ModeType::kClosed;
   uint32_t callers = 1;

@@ -1,7 +1,7 @@
 // The result of a study.
-#include "client/cli/report.h"
 #include "client/load/study.h"
 #include "client/load/text.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -26,7 +26,7 @@ ordered_json PointJson(const std::string& operation, const StudyPoint& point) {
 std::string ChoiceText(const Tuning& tuning) {
   return (tuning.connections == 1 ? "1 connection" : std::to_string(tuning.connections) + " connections") +
          (tuning.block_bytes == 0 ? ", the server's own block size"
-                                  : ", blocks of " + cli::FormatBytes(tuning.block_bytes)) +
+                                  : ", blocks of " + FormatBytes(tuning.block_bytes)) +
          (tuning.lanes == 0   ? ", the server's own lanes"
           : tuning.lanes == 1 ? ", 1 lane"
                               : ", " + std::to_string(tuning.lanes) + " lanes");
@@ -40,17 +40,17 @@ std::string BottleneckText(const Recommendation& best, const ServerFacts& server
   for (const auto& [name, rate] : server.ceilings->bytes_per_second) {
     const bool copies_in = name == "h2d";
     if (!copies_in && name != "host_copy_all") continue;
-    return text + RateText(best.bytes_per_second) + " is " + PercentText(best.bytes_per_second / rate) +
-           " of what " + TierInWords(name) + " reaches here (" + RateText(rate) + ").";
+    return text + FormatRate(best.bytes_per_second) + " is " + FormatShare(best.bytes_per_second / rate) +
+           " of what " + TierInWords(name) + " reaches here (" + FormatRate(rate) + ").";
   }
   return text;
 }
 
 void AddRecommendation(const Recommendation& best, const ServerFacts& server, ordered_json* json) {
-  std::string text = "Use " + ChoiceText(best.tuning) + ": " + RateText(best.bytes_per_second) +
-                     " on calls of " + cli::FormatBytes(best.bytes);
+  std::string text = "Use " + ChoiceText(best.tuning) + ": " + FormatRate(best.bytes_per_second) +
+                     " on calls of " + FormatBytes(best.bytes);
   if (best.best_bytes_per_second > best.bytes_per_second)
-    text += ", within 3% of the best that was measured (" + RateText(best.best_bytes_per_second) + ")";
+    text += ", within 3% of the best that was measured (" + FormatRate(best.best_bytes_per_second) + ")";
   text += ".";
   (*json)["recommendation"] = {{"block_bytes", best.tuning.block_bytes},
                                {"lanes", best.tuning.lanes},
@@ -61,9 +61,9 @@ void AddRecommendation(const Recommendation& best, const ServerFacts& server, or
   findings.push_back(text);
   if (best.serial_bytes_per_second > 0)
     findings.push_back("Overlap of copies and kernels changes the rate there by " +
-                       NumberText((best.bytes_per_second / best.serial_bytes_per_second - 1) * 100) +
-                       "%: " + RateText(best.bytes_per_second) + " with it, " +
-                       RateText(best.serial_bytes_per_second) + " without.");
+                       FormatNumber((best.bytes_per_second / best.serial_bytes_per_second - 1) * 100) +
+                       "%: " + FormatRate(best.bytes_per_second) + " with it, " +
+                       FormatRate(best.serial_bytes_per_second) + " without.");
   findings.push_back(BottleneckText(best, server));
 }
 

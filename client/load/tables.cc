@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "client/cli/report.h"
 #include "client/load/text.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -23,25 +23,25 @@ std::string HeadText(const ordered_json& result) {
         mode["callers"].dump() + (mode["callers"] == 1 ? " caller, closed loop" : " callers, closed loop");
   } else {
     text += mode["arrivals"].get<std::string>() + " arrivals";
-    text += mode["type"] == "open" ? ", " + NumberText(mode["rate"].get<double>()) + " calls/s"
-                                   : ", p" + NumberText(mode["percentile"].get<double>()) + " within " +
-                                         TimeText(mode["bound_us"].get<double>()) + ": best " +
-                                         NumberText(mode["best_rate"].get<double>()) + " calls/s";
+    text += mode["type"] == "open" ? ", " + FormatNumber(mode["rate"].get<double>()) + " calls/s"
+                                   : ", p" + FormatNumber(mode["percentile"].get<double>()) + " within " +
+                                         FormatTime(mode["bound_us"].get<double>()) + ": best " +
+                                         FormatNumber(mode["best_rate"].get<double>()) + " calls/s";
   }
-  return text + "\nwindow   " + NumberText(result["seconds"].get<double>()) + " s (" +
+  return text + "\nwindow   " + FormatNumber(result["seconds"].get<double>()) + " s (" +
          result["stop"]["text"].get<std::string>() + "), seed " + result["seed"].dump() + "\n";
 }
 
 std::vector<std::string> StatRow(const ordered_json& stat) {
-  const auto time = [&](const char* name) { return TimeText(stat["latency_us"][name].get<double>()); };
+  const auto time = [&](const char* name) { return FormatTime(stat["latency_us"][name].get<double>()); };
   uint64_t errors = 0;
   for (const auto& count : stat["errors"]) errors += count.get<uint64_t>();
   return {stat["name"].get<std::string>(),
           stat["calls"].dump(),
           stat["wrong"].dump(),
           std::to_string(errors),
-          NumberText(stat["calls_per_second"].get<double>()),
-          RateText(stat["bytes_per_second"].get<double>()),
+          FormatNumber(stat["calls_per_second"].get<double>()),
+          FormatRate(stat["bytes_per_second"].get<double>()),
           time("p50"),
           time("p90"),
           time("p99"),
@@ -55,9 +55,9 @@ std::string StagesText(const ordered_json& stats) {
     std::vector<std::string> row{stat["name"].get<std::string>()};
     for (size_t i = 1; i + 1 < rows[0].size(); ++i)
       row.push_back(stat["stages_us"].contains(rows[0][i])
-                        ? TimeText(stat["stages_us"][rows[0][i]].get<double>())
+                        ? FormatTime(stat["stages_us"][rows[0][i]].get<double>())
                         : "-");
-    row.push_back(stat.contains("overlap") ? NumberText(stat["overlap"].get<double>()) : "-");
+    row.push_back(stat.contains("overlap") ? FormatNumber(stat["overlap"].get<double>()) : "-");
     rows.push_back(std::move(row));
   }
   return Columns(rows);
@@ -75,8 +75,8 @@ std::string RunText(const ordered_json& result) {
   if (!result.contains("ramp")) return text;
   Rows steps{{"rate tried", "achieved", "latency", ""}};
   for (const ordered_json& step : result["ramp"])
-    steps.push_back({NumberText(step["rate"].get<double>()), NumberText(step["achieved"].get<double>()),
-                     TimeText(step["p99_us"].get<double>()), step["held"] == true ? "held" : "too much"});
+    steps.push_back({FormatNumber(step["rate"].get<double>()), FormatNumber(step["achieved"].get<double>()),
+                     FormatTime(step["p99_us"].get<double>()), step["held"] == true ? "held" : "too much"});
   return text + "\n" + Columns(steps);
 }
 
@@ -91,12 +91,12 @@ std::string StudyText(const ordered_json& result) {
   for (size_t i = 0; i + 1 < points.size(); i += 2) {
     const ordered_json &on = points[i], &off = points[i + 1];
     const double with = on["bytes_per_second"].get<double>(), without = off["bytes_per_second"].get<double>();
-    rows.push_back({cli::FormatBytes(on["bytes"].get<uint64_t>()),
-                    OrOwn(on["block_bytes"], cli::FormatBytes(on["block_bytes"].get<uint64_t>())),
-                    OrOwn(on["lanes"], on["lanes"].dump()), on["connections"].dump(), RateText(with),
-                    RateText(without), without > 0 ? NumberText(with / without) : "-",
-                    TimeText(on["p50_us"].get<double>()),
-                    on.contains("overlap_factor") ? NumberText(on["overlap_factor"].get<double>()) : "-",
+    rows.push_back({FormatBytes(on["bytes"].get<uint64_t>()),
+                    OrOwn(on["block_bytes"], FormatBytes(on["block_bytes"].get<uint64_t>())),
+                    OrOwn(on["lanes"], on["lanes"].dump()), on["connections"].dump(), FormatRate(with),
+                    FormatRate(without), without > 0 ? FormatNumber(with / without) : "-",
+                    FormatTime(on["p50_us"].get<double>()),
+                    on.contains("overlap_factor") ? FormatNumber(on["overlap_factor"].get<double>()) : "-",
                     on.contains("bottleneck") ? on["bottleneck"].get<std::string>() : "-"});
   }
   return "\n" + Columns(rows);
@@ -118,7 +118,7 @@ std::string ResultText(const ordered_json& result) {
 std::string CeilingsText(const ordered_json& ceilings) {
   Rows rows{{"limit", "rate", ""}};
   std::string text;
-  for (const auto& [name, rate] : ceilings.items()) rows.push_back({name, RateText(rate.get<double>())});
+  for (const auto& [name, rate] : ceilings.items()) rows.push_back({name, FormatRate(rate.get<double>())});
   for (auto& row : rows) row.resize(2);
   std::string lines = Columns(rows);
   // What each is goes behind the numbers, as text that is aligned to the left.

@@ -44,12 +44,11 @@ Window::Window(const LoadOptions& options)
   if (options.rate) next_due_ = schedule_.Next();
 }
 
-Window::Lock Window::Acquire() const {
+void Window::Acquire() const {
   constexpr int kTries = 200;
-  Lock lock(mutex_, std::try_to_lock);
-  for (int i = 0; i < kTries && !lock.owns_lock(); ++i) (void)lock.try_lock();
-  if (!lock.owns_lock()) lock.lock();
-  return lock;
+  for (int i = 0; i <= kTries; ++i)
+    if (mutex_.TryLock()) return;
+  mutex_.Lock();
 }
 
 LoadClock::time_point Window::At(double seconds) const {
@@ -81,7 +80,8 @@ std::optional<Start> Window::Next(uint32_t caller, Random* random) {
 }
 
 std::optional<Start> Window::NextClosed(uint32_t caller, Random* random) {
-  const Lock lock = Acquire();
+  Acquire();
+  const MutexLock lock(mutex_, std::adopt_lock);
   const double now = Now();
   if (stopped_ || (end_ && now >= *end_)) return std::nullopt;
   Start start;
@@ -96,7 +96,8 @@ std::optional<Start> Window::NextClosed(uint32_t caller, Random* random) {
 }
 
 std::optional<Start> Window::NextOpen(uint32_t caller) {
-  Lock lock = Acquire();
+  Acquire();
+  const MutexLock lock(mutex_, std::adopt_lock);
   if (stopped_ || (end_ && next_due_ >= *end_)) return std::nullopt;
   if (options_.requests && counted_starts_ >= *options_.requests) return std::nullopt;
   Start start;
@@ -107,7 +108,7 @@ std::optional<Start> Window::NextOpen(uint32_t caller) {
   start.request = Draw(&open_random_, caller);
   next_due_ = schedule_.Next();
   const bool waited = LoadClock::now() < start.due;
-  while (!stopped_ && LoadClock::now() < start.due) wake_.wait_until(lock, start.due);
+  while (!stopped_ && LoadClock::now() < start.due) wake_.WaitUntil(mutex_, start.due);
   if (stopped_ || (end_ && due >= *end_)) {
     if (start.counted) --counted_starts_;
     return std::nullopt;
@@ -145,7 +146,8 @@ void Window::Ended(const Start& start, const Answer& answer) {
     return std::chrono::duration<double, std::micro>(now - from).count();
   };
   const double end = Seconds(now);
-  const Lock lock = Acquire();
+  Acquire();
+  const MutexLock lock(mutex_, std::adopt_lock);
   if (stopped_ && answer.status.code() == Code::kCancelled) return;  // by us
   lost_ = lost_ || answer.lost;
   if (answer.status.code() != Code::kUnavailable) {
@@ -164,51 +166,51 @@ void Window::Ended(const Start& start, const Answer& answer) {
 }
 
 void Window::Pause(double seconds) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const LoadClock::time_point until = At(Now() + seconds);
-  while (!stopped_ && LoadClock::now() < until) wake_.wait_until(lock, until);
+  while (!stopped_ && LoadClock::now() < until) wake_.WaitUntil(mutex_, until);
 }
 
 void Window::Stop() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   stopped_ = true;
-  wake_.notify_all();
+  wake_.NotifyAll();
 }
 
 void Window::Close() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   end_ = Now();
-  wake_.notify_all();
+  wake_.NotifyAll();
 }
 
 void Window::Abandon() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (; end_ && next_due_ < *end_; next_due_ = schedule_.Next()) {
     if (next_due_ < begin_) continue;
     result_.measured.operations[Draw(&open_random_, 0).operation].AddError("NOT_STARTED", 1);
     ++result_.punctuality.never;
   }
   stopped_ = true;
-  wake_.notify_all();
+  wake_.NotifyAll();
 }
 
 bool Window::exhausted() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return options_.requests && counted_starts_ >= *options_.requests;
 }
 
 double Window::lost_seconds() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return unavailable_since_ && unavailable_ >= kLostCalls ? Now() - *unavailable_since_ : 0;
 }
 
 bool Window::lost() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return lost_;
 }
 
 void Window::Snapshot(uint64_t* calls, uint64_t* errors) const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   *calls = *errors = 0;
   for (const CallStats& stats : result_.measured.operations) {
     *calls += stats.calls();
@@ -217,7 +219,7 @@ void Window::Snapshot(uint64_t* calls, uint64_t* errors) const {
 }
 
 std::pair<double, double> Window::Slice() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const double now = Now();
   const std::pair<double, double> slice{
       static_cast<double>(slice_.count()) / std::max(now - slice_begin_, 1e-9), slice_.Percentile(0.5)};
@@ -227,7 +229,7 @@ std::pair<double, double> Window::Slice() {
 }
 
 LoadResult Window::Take() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   LoadResult result = result_;
   // Closed loops are cut at the end, which leaves calls under way out of it; what else counts ended later.
   const bool cut = !options_.rate && !options_.requests && end_;

@@ -4,11 +4,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 
 #include "client/load/generator.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::load {
 
@@ -56,39 +55,39 @@ class Window {
   LoadResult Take() const;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
   /// Every caller takes the lock twice a call, for less than a microsecond. Who meets another one there tries
   /// again for a while: to sleep and be woken takes tens of microseconds, which would be told as the
   /// server's.
-  Lock Acquire() const;
+  void Acquire() const TILEWIRE_ACQUIRE(mutex_);
   LoadClock::time_point At(double seconds) const;
   double Seconds(LoadClock::time_point at) const;
   std::optional<Start> NextClosed(uint32_t caller, Random* random);
   std::optional<Start> NextOpen(uint32_t caller);
-  Request Draw(Random* random, uint32_t caller);
-  void Keep(const Start& start, const Answer& answer, double latency_us, double service_us, double end);
+  Request Draw(Random* random, uint32_t caller) TILEWIRE_REQUIRES(mutex_);
+  void Keep(const Start& start, const Answer& answer, double latency_us, double service_us, double end)
+      TILEWIRE_REQUIRES(mutex_);
 
   const LoadOptions options_;
   const LoadClock::time_point origin_;
   const double begin_;
   double total_weight_ = 0;
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopped_ = false;
-  std::optional<double> end_;
-  Schedule schedule_;
-  Random open_random_;
-  double next_due_ = 0;
-  uint64_t counted_starts_ = 0;
-  double last_end_ = 0;  ///< of a counted call
-  std::optional<double> unavailable_since_;
-  uint64_t unavailable_ = 0;  ///< calls since then
-  bool lost_ = false;
-  LoadResult result_;
-  std::vector<uint64_t> traced_;  ///< calls seen, by operation
-  Histogram slice_;
-  double slice_begin_ = 0;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stopped_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  std::optional<double> end_ TILEWIRE_GUARDED_BY(mutex_);
+  Schedule schedule_ TILEWIRE_GUARDED_BY(mutex_);
+  Random open_random_ TILEWIRE_GUARDED_BY(mutex_);
+  double next_due_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  uint64_t counted_starts_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  double last_end_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of a counted call
+  std::optional<double> unavailable_since_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t unavailable_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls since then
+  bool lost_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  LoadResult result_ TILEWIRE_GUARDED_BY(mutex_);
+  std::vector<uint64_t> traced_ TILEWIRE_GUARDED_BY(mutex_);  ///< calls seen, by operation
+  Histogram slice_ TILEWIRE_GUARDED_BY(mutex_);
+  double slice_begin_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::load

@@ -4,7 +4,10 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+option(TILEWIRE_PCH "Precompile what tests and gRPC code include most. Hides missing includes, so not for every build" OFF)
+if(NOT TILEWIRE_PCH)   # a precompiled header fits one kind of code only, programs or libraries
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
@@ -51,12 +54,26 @@ target_include_directories(tilewire_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAK
 target_compile_options(tilewire_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers;-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Wno-deprecated-gpu-targets;-Xcompiler=-Wall,-ffp-contract=off>)
+# Where the sources lie is in no release: two checkouts build the same programs.
+set(_source_map -fmacro-prefix-map=${CMAKE_SOURCE_DIR}=.)
+target_compile_options(tilewire_options INTERFACE
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${_source_map}>
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=${_source_map}>)
 # A fifth of the size of the default. CUDA 13 and the drivers it needs can read it.
 if(TILEWIRE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
+  target_compile_options(tilewire_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety;-Wthread-safety-beta;-Werror=thread-safety;-Werror=thread-safety-beta>)
+  if(TILEWIRE_PCH)   # for compiler caches: the same content is the same header
+    target_compile_options(tilewire_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Xclang;-fno-pch-timestamp>)
+  endif()
+endif()
+# A linker that takes a tenth of the time, where there is one; what is released is linked as everybody links.
+find_program(TILEWIRE_MOLD mold)
+if(TILEWIRE_MOLD)
+  target_link_options(tilewire_options INTERFACE $<$<NOT:$<CONFIG:Release>>:-fuse-ld=mold>)
 endif()
 # GCC 12 sees overlapping copies in every `"text" + std::string` that it inlines at -O3 (its bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -70,7 +87,6 @@ endif()
 if(TILEWIRE_SANITIZE)
   # With it an index past a vector's end stops at that line; sanitizers see only what comes of it.
   target_compile_definitions(tilewire_options INTERFACE _GLIBCXX_ASSERTIONS)
-  list(APPEND _san -g1)   # lines for the reports; all of -g takes a quarter more of the compiler's time
   target_compile_options(tilewire_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${_san}>")
   target_link_options(tilewire_options INTERFACE ${_san})
 endif()
@@ -78,6 +94,34 @@ endif()
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 link_libraries(tilewire_options)
+
+set(TILEWIRE_STD_HEADERS algorithm array atomic chrono cmath condition_variable cstdint cstring filesystem fstream functional
+    future limits map memory mutex optional random set span sstream string string_view thread utility variant vector
+    tl/expected.hpp)
+set(TILEWIRE_GRPC_HEADERS grpcpp/grpcpp.h google/rpc/error_details.pb.h google/rpc/status.pb.h
+    tilewire/v1/arrays.grpc.pb.h tilewire/v1/device.grpc.pb.h tilewire/v1/kernels.grpc.pb.h tilewire/v1/regions.grpc.pb.h)
+list(TRANSFORM TILEWIRE_STD_HEADERS REPLACE "(.+)" "<\\1>")
+list(TRANSFORM TILEWIRE_GRPC_HEADERS REPLACE "(.+)" "<\\1>")
+
+# tilewire_precompile(NAME DEPS targets... HEADERS headers...): headers that tilewire_precompiled(TARGET NAME) then uses.
+# Both belong into one folder of the build, because all compile options must be the same.
+function(tilewire_precompile name)
+  cmake_parse_arguments(ARG "" "" "DEPS;HEADERS" ${ARGN})
+  if(NOT TILEWIRE_PCH)
+    return()
+  endif()
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/pch_${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Only its precompiled header is wanted.\n")
+  add_library(tilewire_pch_${name} OBJECT ${source})
+  target_link_libraries(tilewire_pch_${name} PRIVATE tilewire_options Threads::Threads tl::expected ${ARG_DEPS})
+  target_precompile_headers(tilewire_pch_${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+function(tilewire_precompiled target name)
+  if(TILEWIRE_PCH)
+    target_precompile_headers(${target} REUSE_FROM tilewire_pch_${name})
+  endif()
+endfunction()
 
 # For the few sources that differ with it; everything else compiles the same either way.
 function(tilewire_tell_cuda)
@@ -93,22 +137,59 @@ function(tilewire_library name)
   target_link_libraries(tilewire_${name} PUBLIC tilewire_options Threads::Threads tl::expected ${ARG_DEPS})
 endfunction()
 
-# tilewire_test(NAME SOURCES... DEPS... LABELS... TIMEOUT s): a GoogleTest program, one CTest entry a test case.
-# Labels: unit, integration, gpu, tsan (may run under ThreadSanitizer).
+# tests_LABEL builds the programs of all tests of that label.
+function(tilewire_tests_need labels)
+  foreach(label IN LISTS labels)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    if(ARGN)
+      add_dependencies(tests_${label} ${ARGN})
+    endif()
+  endforeach()
+endfunction()
+
+# tilewire_test(NAME SOURCES... DEPS... LABELS... [TIMEOUT s] [ALONE regex] [GRPC | COMPUTES]): a GoogleTest program, one CTest
+# entry a suite. Labels: tests/README.md. Suites that ALONE matches run while no other test does: they need a quiet
+# machine. GRPC: its sources include gRPC. COMPUTES: they compute so much that they are optimised in every build.
 function(tilewire_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "GRPC;COMPUTES" "TIMEOUT;ALONE" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 600)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
-    TEST_LIST ${name}_list
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT})
-  # gtest_discover_tests() flattens lists, so a second label would become a property's name: CTest sets labels itself,
-  # right after it has read the discovered tests.
-  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
-  file(WRITE ${labels_file}
-    "if(${name}_list)\n  set_tests_properties(\${${name}_list} PROPERTIES LABELS \"${ARG_LABELS}\")\nendif()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  if(ARG_COMPUTES)   # and without precompiled headers, which fit one level of optimisation
+    target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TILEWIRE_SANITIZE}>>:-O2>)
+  elseif(ARG_GRPC)
+    tilewire_precompiled(${name} grpc_tests)
+  else()
+    tilewire_precompiled(${name} tests)
+  endif()
+  tilewire_tests_need("${ARG_LABELS}" ${name})
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  file(GENERATE OUTPUT ${suites} CONTENT "set(PROGRAM \"$<TARGET_FILE:${name}>\")
+set(NAME ${name})
+set(LABELS \"${ARG_LABELS}\")
+set(TIMEOUT ${ARG_TIMEOUT})
+set(ALONE \"${ARG_ALONE}\")
+set(REPORTS \"${CMAKE_BINARY_DIR}/reports\")
+include(\"${CMAKE_SOURCE_DIR}/deploy/cmake/DiscoverSuites.cmake\")
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
+endfunction()
+
+# tilewire_script_test(NAME LABELS... [TIMEOUT s] [ALONE] NEEDS targets... COMMAND...): a test that is no GoogleTest program.
+# Exit code 77 says that it was skipped.
+function(tilewire_script_test name)
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "LABELS;NEEDS;COMMAND" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+  if(ARG_ALONE)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  tilewire_tests_need("${ARG_LABELS}" ${ARG_NEEDS})
 endfunction()

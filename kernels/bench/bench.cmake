@@ -7,15 +7,14 @@ if(NOT CLI11_FOUND OR NOT nlohmann_json_FOUND)
 endif()
 
 # Everything that runs without a GPU, so that unit tests can link it.
-set(_bench_core statistics.cc record.cc runner.cc format.cc options.cc report_table.cc report_json.cc report_csv.cc svg.cc
-                meter_host.cc)
+set(_bench_core record.cc runner.cc stopping.cc options.cc report_table.cc report_json.cc report_csv.cc svg.cc meter_host.cc)
 list(TRANSFORM _bench_core PREPEND bench/)
 if(TILEWIRE_HAVE_CUDA)
   list(APPEND _bench_core bench/ranges_nvtx.cc)
 else()
   list(APPEND _bench_core bench/ranges_none.cc)
 endif()
-tilewire_library(bench_core SOURCES ${_bench_core} DEPS tilewire_array CLI11::CLI11 nlohmann_json::nlohmann_json)
+tilewire_library(bench_core SOURCES ${_bench_core} DEPS tilewire_array tilewire_figures CLI11::CLI11 nlohmann_json::nlohmann_json)
 target_compile_definitions(tilewire_bench_core PUBLIC TILEWIRE_VERSION="${PROJECT_VERSION}")
 if(TILEWIRE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")   # sees uninitialised members in its own <regex>
   target_compile_options(tilewire_bench_core PUBLIC -Wno-maybe-uninitialized)

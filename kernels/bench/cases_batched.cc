@@ -1,7 +1,7 @@
 // Many values: segments from tiny to huge, columns, middle axes. Bytes count the f64 results too.
 #include "kernels/bench/cub_reduce.h"
-#include "kernels/bench/format.h"
 #include "kernels/bench/rmse_data.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

@@ -1,8 +1,8 @@
 // What the machine can do: plain copies and reads. The largest ones define the limits.
 #include "kernels/bench/data.h"
 #include "kernels/bench/device.h"
-#include "kernels/bench/format.h"
 #include "kernels/bench/move_work.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include "kernels/bench/bench.h"
 #include "kernels/bench/data.h"
 #include "kernels/bench/device.h"
-#include "kernels/bench/format.h"
 #include "kernels/bench/parallel.h"
+#include "kernels/figures/text.h"
 #include "kernels/gaussian/gaussian_cuda.h"
 
 namespace tilewire::bench {

@@ -1,9 +1,9 @@
 // Every step of the teaching ladder, at a size that the L2 holds and past it.
 #include <limits>
 
-#include "kernels/bench/format.h"
 #include "kernels/bench/move_work.h"
 #include "kernels/bench/rmse_data.h"
+#include "kernels/figures/text.h"
 #include "kernels/ladder/ladder_cuda.h"
 
 namespace tilewire::bench {

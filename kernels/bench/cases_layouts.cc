@@ -1,6 +1,6 @@
 // RMSE over every kind of layout, whether its kernel is fast or not: the rows of kernels/rmse/README.md.
-#include "kernels/bench/format.h"
 #include "kernels/bench/rmse_data.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "kernels/bench/cub_reduce.h"
-#include "kernels/bench/format.h"
 #include "kernels/bench/rmse_data.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

@@ -1,7 +1,7 @@
 // Matrices of every element size, odd ones, and permutations that people meet; cuBLAS beside us where it can.
-#include "kernels/bench/format.h"
 #include "kernels/bench/geam.h"
 #include "kernels/bench/move_work.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "kernels/bench/format.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 

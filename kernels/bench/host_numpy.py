@@ -48,7 +48,7 @@ def main():
         shape = (count,) if columns is None else (count // columns, columns)
         a = generator.random(shape, dtype=np.float32).astype(dtype)
         b = generator.random(shape, dtype=np.float32).astype(dtype)
-        rates = {name: rate(lambda f=f: f(a, b, axis), 2 * a.nbytes) for name, f in EXPRESSIONS.items()}
+        rates = {name: rate(lambda f=f, a=a, b=b, axis=axis: f(a, b, axis), 2 * a.nbytes) for name, f in EXPRESSIONS.items()}
         rates = {name: value for name, value in rates.items() if value is not None}
         best = max(rates, key=rates.get)
         print(f"{np.dtype(dtype).name} {shape} axis {axis}: best {rates[best]:.2f} ({best}); "

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/figures/statistics.h"
+
 namespace tilewire::bench {
 
 /// Zeroed memory as the CPU device gets it: mapped, on huge pages where the system grants them. Move-only.
@@ -87,8 +89,7 @@ class HostTeam {
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
       if (pass > 0) seconds.push_back(took.count());
     }
-    std::nth_element(seconds.begin(), seconds.begin() + passes / 2, seconds.end());
-    return seconds[static_cast<size_t>(passes) / 2];
+    return Median(std::move(seconds));
   }
 
  private:

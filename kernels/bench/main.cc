@@ -6,9 +6,9 @@
 #include <iostream>
 #include <thread>
 
-#include "kernels/bench/format.h"
 #include "kernels/bench/options.h"
 #include "kernels/bench/report.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

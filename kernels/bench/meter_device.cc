@@ -10,9 +10,9 @@
 
 #include "kernels/bench/data.h"
 #include "kernels/bench/device.h"
-#include "kernels/bench/format.h"
 #include "kernels/bench/meter.h"
 #include "kernels/bench/replay.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "kernels/bench/format.h"
 #include "kernels/bench/meter.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

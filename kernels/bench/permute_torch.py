@@ -4,7 +4,8 @@
     python3 kernels/bench/permute_torch.py permute.json [--json torch.json] [--min-time 0.01]
 
 Same cases, same GPU, the same way (medians of cold runs: the L2 is flushed before each by reading four times its
-size). The copy is clone(), not contiguous(): that would return at once where only unit axes move. Prints how many times faster ours is: distribution and geometric mean. Needs torch with CUDA.
+size). The copy is clone(), not contiguous(): that would return at once where only unit axes move. Prints how many times
+faster ours is: distribution and geometric mean. Needs torch with CUDA.
 """
 import json
 import math

@@ -8,7 +8,8 @@
 
 #include "kernels/bench/bench.h"
 #include "kernels/bench/meter.h"
-#include "kernels/bench/statistics.h"
+#include "kernels/bench/stopping.h"
+#include "kernels/figures/statistics.h"
 
 namespace tilewire::bench {
 

@@ -1,38 +1,12 @@
-#include <algorithm>
 #include <sstream>
 
-#include "kernels/bench/format.h"
 #include "kernels/bench/report.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {
 
 using Row = std::vector<std::string>;
-
-/// Characters shown, where a UTF-8 sequence is one.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-/// The first `left` columns stand left, the others right; two spaces between.
-void WriteTable(const std::vector<Row>& rows, size_t left, std::ostream& out) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
-  }
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - Width(row[i]), ' ');
-      if (i > 0) line += "  ";
-      line += i < left ? row[i] + space : space + row[i];
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
-  }
-}
 
 std::string ErrorText(const Check& check) {
   if (check.kind == Check::Kind::kExact) return "exact";
@@ -43,7 +17,7 @@ std::string ErrorText(const Check& check) {
   return text.str();
 }
 
-std::string RateText(double rate) {
+std::string Gigabytes(double rate) {
   return rate > 0 ? FormatFixed(rate * 1e-9, 1) : "-";
 }
 
@@ -63,7 +37,7 @@ Row MakeRow(const Record& record, const Measurement& measurement) {
           FormatMicroseconds(seconds.mean),
           FormatMicroseconds(seconds.max),
           FormatPercent(seconds.spread()),
-          completion ? "-" : RateText(record.Rate(measurement)),
+          completion ? "-" : Gigabytes(record.Rate(measurement)),
           share > 0 && !completion ? FormatPercent(share) : "-",
           ErrorText(record.check)};
 }
@@ -102,7 +76,7 @@ void WriteGroup(const Report& report, const std::string& group, std::ostream& ou
         rows.push_back(MakeRow(record, measurement));
     }
   }
-  if (rows.size() > 1) WriteTable(rows, 3, out);
+  if (rows.size() > 1) out << Columns(rows, 3);
   for (const Record& record : report.records) {
     if (record.info.group != group || record.outcome == Outcome::kMeasured) continue;
     out << Name(record.outcome) << ": " << FullName(record.info) << ": " << record.reason << '\n';
@@ -118,8 +92,8 @@ std::string TextReport(const Report& report) {
   for (const auto& [name, value] : report.machine) facts.push_back({name, value});
   for (const auto& [name, value] : report.settings) facts.push_back({name, value});
   for (const auto& [name, rate] : report.limits)
-    facts.push_back({"limit: " + name, RateText(rate) + " GB/s"});
-  WriteTable(facts, 2, out);
+    facts.push_back({"limit: " + name, Gigabytes(rate) + " GB/s"});
+  out << Columns(facts, 2);
   for (const std::string& group : Groups(report)) WriteGroup(report, group, out);
   return out.str();
 }

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "kernels/bench/data.h"
-#include "kernels/bench/format.h"
 #include "kernels/bench/parallel.h"
+#include "kernels/figures/text.h"
 #include "kernels/rmse/rmse_cuda.h"
 
 namespace tilewire::bench {

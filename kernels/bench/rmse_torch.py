@@ -7,6 +7,7 @@ Same cases, same GPU; medians of cold runs (the L2 is flushed before each) and o
 expression is sqrt(mean((a - b)**2)) over the case's axes, in the operands' own type, as a user would write it; bytes are turned into f32
 first, as they must be. Needs torch with CUDA.
 """
+import functools
 import statistics
 
 import torch
@@ -46,7 +47,8 @@ def main():
             if place not in case:
                 continue
             ours = case[place]["median_s"]
-            took = [statistics.median(seconds_of(lambda f=f: f(a, b), before, arguments.min_time, arguments.max_runs)) for f in (eager, compiled)]
+            took = [statistics.median(seconds_of(functools.partial(f, a, b), before, arguments.min_time, arguments.max_runs))
+                    for f in (eager, compiled)]
             print(f"{case['name']:40s} {place:4s} ours {ours * 1e6:8.1f}  eager {took[0] * 1e6:8.1f} ({took[0] / ours:.2f}x)  "
                   f"compiled {took[1] * 1e6:8.1f} ({took[1] / ours:.2f}x)", flush=True)
         del a, b

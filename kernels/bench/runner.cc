@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "kernels/bench/format.h"
 #include "kernels/bench/ranges.h"
+#include "kernels/figures/text.h"
 
 namespace tilewire::bench {
 namespace {

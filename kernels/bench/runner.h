@@ -10,7 +10,7 @@
 #include "kernels/bench/bench.h"
 #include "kernels/bench/meter.h"
 #include "kernels/bench/record.h"
-#include "kernels/bench/statistics.h"
+#include "kernels/bench/stopping.h"
 
 namespace tilewire::bench {
 

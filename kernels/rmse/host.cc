@@ -3,6 +3,10 @@
 
 #include "kernels/rmse/host_isa.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 namespace tilewire::rmse {
 namespace {
 
@@ -11,13 +15,18 @@ constexpr HostIsa kIsas[] = {{"base", HostTilesBase, HostFinishBase},
                              {"x86-64-v3", HostTilesV3, HostFinishV3},
                              {"x86-64-v4", HostTilesV4, HostFinishV4}};
 
+// Clang's builtin knows no "f16c" before version 18.
+bool HasF16c() {
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 // The features of a level that the tile code can use; the operating system's part of it is checked by the
 // builtin.
 size_t SupportedCount() {
   __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
-                  __builtin_cpu_supports("bmi2");
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && HasF16c() &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (!v3) return 1;
   const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&

@@ -78,7 +78,7 @@ void AppendLengthPrefix(std::string* out, int field, uint64_t bytes);
 /// Bytes AppendLengthPrefix appends.
 size_t LengthPrefixBytes(int field, uint64_t bytes);
 
-/// CRC-32C of the payload (isa-l where built in, a table otherwise: same value).
+/// CRC-32C of the payload.
 uint32_t Crc32c(const Pieces& data);
 
 }  // namespace tilewire::wire

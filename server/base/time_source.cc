@@ -21,17 +21,17 @@ TimeSource* SteadyTime() {
 }
 
 void ManualTime::Watch(const void* watcher, std::function<void()> on_jump) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   watchers_[watcher] = std::move(on_jump);
 }
 
 void ManualTime::Unwatch(const void* watcher) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   watchers_.erase(watcher);
 }
 
 void ManualTime::Advance(Clock::duration by) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   now_ = now_.load() + by;
   for (const auto& [watcher, on_jump] : watchers_) on_jump();
 }

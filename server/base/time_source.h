@@ -4,8 +4,8 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 
+#include "server/base/mutex.h"
 #include "server/base/timing.h"
 
 namespace tilewire {
@@ -38,8 +38,8 @@ class ManualTime final : public TimeSource {
 
  private:
   std::atomic<TimePoint> now_{Clock::now()};
-  std::mutex mutex_;
-  std::map<const void*, std::function<void()>> watchers_;
+  Mutex mutex_;  ///< held while the watchers are told
+  std::map<const void*, std::function<void()>> watchers_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire

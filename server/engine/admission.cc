@@ -33,11 +33,14 @@ Ticket Ticket::Split(int64_t device_bytes) {
   return Ticket(admission_, {.small = demand_.small, .device_bytes = device_bytes, .resident = true});
 }
 
-Admission::Admission(const AdmissionLimits& limits, Timer* timer)
-    : limits_(limits), timer_(timer), max_bulk_(std::max(1, limits.max_in_flight * 3 / 4)) {
+Admission::Admission(const AdmissionLimits& limits, Timer* timer, Executor* executor)
+    : limits_(limits),
+      timer_(timer),
+      executor_(executor),
+      max_bulk_(std::max(1, limits.max_in_flight * 3 / 4)) {
   small_.device_whole = std::min(kSmallDeviceBytes, limits.device_bytes / 8);
   small_.pinned_whole = std::min(kSmallPinnedBytes, limits.pinned_bytes / 8);
-  bulk_.device_whole = limits.device_bytes - small_.device_whole;
+  bulk_.device_whole = bulk_device_whole_ = limits.device_bytes - small_.device_whole;
   bulk_.pinned_whole = limits.pinned_bytes - small_.pinned_whole;
   for (Class* c : {&small_, &bulk_}) {
     c->device_bytes = c->device_whole;
@@ -92,8 +95,9 @@ void Admission::Take(const Demand& demand) {
 Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision decision) {
   Status refusal;
   Id id = 0;
+  Settlement settlement;
   {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!closed_.ok()) {
       refusal = closed_;
     } else if (refusal = NeverFits(&demand); !refusal.ok()) {
@@ -114,10 +118,11 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       waiter->timer = timer_->At(std::min(deadline, timer_->Now() + bound), [this, id] { Expire(id); });
       waiting_.emplace(id, std::move(waiter));
       bulk_waits_ += !demand.small;
-      if (LackingBytes() > 0) Settle(lock);
-      return waiting_.contains(id) ? id : 0;
+      if (LackingBytes() > 0) settlement = Settle();
     }
   }
+  Finish(std::move(settlement));
+  if (id != 0) return id;
   if (refusal.ok()) {
     decision(Ticket(this, demand));
   } else {
@@ -156,20 +161,28 @@ Admission::Granted Admission::Pump() {
 }
 
 void Admission::Release(const Demand& demand) {
-  std::unique_lock lock(mutex_);
-  Class& c = ClassOf(demand);
-  c.device_bytes += demand.device_bytes;
-  c.pinned_bytes += demand.pinned_bytes;
-  if (!demand.resident) {
-    --in_flight_;
-    bulk_in_flight_ -= !demand.small;
+  Settlement settlement;
+  {
+    const MutexLock lock(mutex_);
+    Class& c = ClassOf(demand);
+    c.device_bytes += demand.device_bytes;
+    c.pinned_bytes += demand.pinned_bytes;
+    if (!demand.resident) {
+      --in_flight_;
+      bulk_in_flight_ -= !demand.small;
+    }
+    settlement = Settle();
   }
-  Settle(lock);
+  Finish(std::move(settlement));
 }
 
 void Admission::Retry() {
-  std::unique_lock lock(mutex_);
-  if (!bulk_.queue.empty()) Settle(lock);
+  Settlement settlement;
+  {
+    const MutexLock lock(mutex_);
+    if (!bulk_.queue.empty()) settlement = Settle();
+  }
+  Finish(std::move(settlement));
 }
 
 int64_t Admission::LackingBytes() const {
@@ -179,36 +192,44 @@ int64_t Admission::LackingBytes() const {
   return std::max<int64_t>(first.device_bytes - bulk_.device_bytes, 0);
 }
 
-void Admission::Settle(std::unique_lock<std::mutex>& lock) {
-  // A decision may give its ticket back at once. That must not pump inside this pump, as deep as the queue is
-  // long.
-  again_ = true;
-  if (settling_) return;
-  settling_ = true;
-  while (std::exchange(again_, false)) {
-    Granted granted = Pump();
-    const int64_t lacking = LackingBytes();
-    lock.unlock();
-    for (auto& [decision, taken] : granted) decision(Ticket(this, taken));
-    granted.clear();
-    const bool reclaimed = lacking > 0 && reclaim_(lacking);
-    lock.lock();
-    again_ = again_ || reclaimed;
+Admission::Settlement Admission::Settle() {
+  Settlement settlement{.granted = Pump()};
+  if (!reclaims_ && LackingBytes() > 0) reclaims_ = settlement.reclaim = true;
+  return settlement;
+}
+
+void Admission::Finish(Settlement settlement) {
+  if (settlement.granted.empty() && !settlement.reclaim) return;
+  executor_->Post([this, settlement = std::move(settlement)]() mutable {
+    for (auto& [decision, taken] : std::exchange(settlement.granted, {})) decision(Ticket(this, taken));
+    if (settlement.reclaim) Reclaim();
+  });
+}
+
+/// What is reclaimed comes back as tickets, which settle the rest.
+void Admission::Reclaim() {
+  int64_t lacking = 0;
+  {
+    const MutexLock lock(mutex_);
+    reclaims_ = false;
+    lacking = LackingBytes();
   }
-  settling_ = false;
+  if (lacking > 0) reclaim_(lacking);
 }
 
 void Admission::Expire(Id id) {
   std::unique_ptr<Waiter> waiter;
+  Settlement settlement;
   bool late = false;  ///< for its own deadline, so no matter of the queue
   {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
     late = timer_->Now() >= waiter->deadline;
     refused_busy_ += !late;
-    Settle(lock);  // the one behind it may fit
+    settlement = Settle();  // the one behind it may fit
   }
+  Finish(std::move(settlement));
   if (late) {
     waiter->decision(Fail(
         Status(Code::kDeadlineExceeded, "DEADLINE", "the deadline passed while the request was queued")));
@@ -219,20 +240,22 @@ void Admission::Expire(Id id) {
 
 void Admission::Cancel(Id id, const Status& why) {
   std::unique_ptr<Waiter> waiter;
+  Settlement settlement;
   {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
     timer_->Cancel(waiter->timer);
-    Settle(lock);
+    settlement = Settle();
   }
+  Finish(std::move(settlement));
   waiter->decision(Fail(why));
 }
 
 void Admission::Close(const Status& why) {
   std::list<std::unique_ptr<Waiter>> refused;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = why;
     while (!waiting_.empty()) {
       auto waiter = TakeOut(waiting_.begin()->first);
@@ -244,7 +267,7 @@ void Admission::Close(const Status& why) {
 }
 
 void Admission::Snapshot(EngineStats* stats) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   stats->device_bytes = limits_.device_bytes;
   stats->pinned_bytes = limits_.pinned_bytes;
   stats->device_bytes_in_use = limits_.device_bytes - small_.device_bytes - bulk_.device_bytes;

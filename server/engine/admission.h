@@ -11,9 +11,10 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "kernels/array/status.h"
+#include "server/base/executor.h"
+#include "server/base/mutex.h"
 #include "server/base/stats.h"
 #include "server/base/timing.h"
 #include "server/engine/timer.h"
@@ -40,8 +41,8 @@ struct AdmissionLimits {
 
 class Admission;
 
-/// The right to run; gives its demand back when destroyed, on any thread. Move-only. The Admission outlives
-/// it.
+/// The right to run; gives its demand back when destroyed, on any thread: whom that lets in is told elsewhere
+/// (see Admission). Move-only. The Admission outlives it.
 class Ticket {
  public:
   Ticket() = default;
@@ -59,13 +60,16 @@ class Ticket {
 };
 
 /// Thread-safe. Decisions are called exactly once, without a lock held: inside Request when there is no need
-/// to wait, else on the thread that gives back enough, on the timer's, or in Cancel or Close.
+/// to wait; those that let a waiting request in by the executor, since what follows (allocations, launches)
+/// is no business of the thread that gave enough back; refusals also on the timer's thread, or in Cancel or
+/// Close.
 class Admission {
  public:
   using Decision = std::function<void(Result<Ticket>)>;
   using Id = uint64_t;  ///< 0: decided already
 
-  Admission(const AdmissionLimits& limits, Timer* timer);
+  /// Neither may still run anything of this when it goes.
+  Admission(const AdmissionLimits& limits, Timer* timer, Executor* executor);
 
   /// Refuses at once what can never run (RESOURCE_EXHAUSTED `LIMIT`) and what finds the queue full (`BUSY`).
   /// A waiting request is refused `BUSY` after queue_seconds, DEADLINE_EXCEEDED `DEADLINE` at `deadline`.
@@ -77,7 +81,7 @@ class Admission {
 
   /// What may free device memory that nobody waits for: frees some of the bytes asked for, by giving tickets
   /// back, and says whether it did. Asked when only device memory keeps the first of the bulk queue waiting;
-  /// without a lock held. Set before the first Request.
+  /// by the executor. Set before the first Request.
   void SetReclaim(std::function<bool(int64_t bytes)> reclaim) { reclaim_ = std::move(reclaim); }
   /// There is more to reclaim than there was: lets in who waits for it. Where BulkWaits() was false there is
   /// no need.
@@ -85,7 +89,7 @@ class Admission {
   bool BulkWaits() const { return bulk_waits_.load() > 0; }
 
   /// Device bytes that a bulk job may have at most.
-  int64_t bulk_device_bytes() const { return bulk_.device_whole; }
+  int64_t bulk_device_bytes() const { return bulk_device_whole_; }
 
   /// Fills budgets, bytes in use, jobs in flight and queued, and the counters of decisions.
   void Snapshot(EngineStats* stats) const;
@@ -105,36 +109,47 @@ class Admission {
     std::list<Id>::iterator place;
   };
   using Granted = std::list<std::pair<Decision, Demand>>;
+  struct Settlement {
+    Granted granted;       ///< to be told
+    bool reclaim = false;  ///< Reclaim() is to be called
+  };
 
-  Class& ClassOf(const Demand& demand) { return demand.small ? small_ : bulk_; }
-  Status NeverFits(Demand* demand) const;
-  bool PlaceFor(const Demand& demand) const;
-  bool Fits(const Demand& demand) const;
-  void Take(const Demand& demand);
-  void Release(const Demand& demand);
-  Granted Pump();
+  Class& ClassOf(const Demand& demand) TILEWIRE_REQUIRES(mutex_) { return demand.small ? small_ : bulk_; }
+  Status NeverFits(Demand* demand) const TILEWIRE_REQUIRES(mutex_);
+  bool PlaceFor(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
+  bool Fits(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
+  void Take(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  void Release(const Demand& demand) TILEWIRE_EXCLUDES(mutex_);
+  /// Takes what fits now for those who wait.
+  Settlement Settle() TILEWIRE_REQUIRES(mutex_);
+  Granted Pump() TILEWIRE_REQUIRES(mutex_);
   /// Device bytes that the first of the bulk queue lacks, when it lacks nothing else; else 0.
-  int64_t LackingBytes() const;
-  /// Grants what fits now and calls the decisions; `lock` is released meanwhile. One thread at a time does
-  /// it; what others give back then is settled by that one.
-  void Settle(std::unique_lock<std::mutex>& lock);
+  int64_t LackingBytes() const TILEWIRE_REQUIRES(mutex_);
+  /// Has the executor do what a settlement leaves to be done, if anything.
+  void Finish(Settlement settlement) TILEWIRE_EXCLUDES(mutex_);
+  /// On the executor.
+  void Reclaim() TILEWIRE_EXCLUDES(mutex_);
   void Expire(Id id);
   /// The waiter of `id` if it still waits, taken out of its queue.
-  std::unique_ptr<Waiter> TakeOut(Id id);
+  std::unique_ptr<Waiter> TakeOut(Id id) TILEWIRE_REQUIRES(mutex_);
 
   const AdmissionLimits limits_;
   Timer* const timer_;
-  mutable std::mutex mutex_;
-  Class small_, bulk_;
-  int in_flight_ = 0, bulk_in_flight_ = 0;
+  Executor* const executor_;
+  mutable Mutex mutex_;
+  Class small_ TILEWIRE_GUARDED_BY(mutex_), bulk_ TILEWIRE_GUARDED_BY(mutex_);
+  int in_flight_ TILEWIRE_GUARDED_BY(mutex_) = 0, bulk_in_flight_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   const int max_bulk_;
-  std::map<Id, std::unique_ptr<Waiter>> waiting_;
-  Id last_id_ = 0;
-  bool bulk_first_ = false, settling_ = false, again_ = false;
+  int64_t bulk_device_whole_ = 0;  ///< constant
+  std::map<Id, std::unique_ptr<Waiter>> waiting_ TILEWIRE_GUARDED_BY(mutex_);
+  Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  bool reclaims_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< Reclaim() is on its way
   std::atomic<int> bulk_waits_{0};
   std::function<bool(int64_t bytes)> reclaim_;
-  Status closed_;
-  uint64_t admitted_ = 0, refused_busy_ = 0, refused_limit_ = 0;
+  Status closed_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t admitted_ TILEWIRE_GUARDED_BY(mutex_) = 0, refused_busy_ TILEWIRE_GUARDED_BY(mutex_) = 0,
+                     refused_limit_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::engine

@@ -33,7 +33,7 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
 void Reservation::Drop() {
   ArrayStore* const store = std::exchange(store_, nullptr);
   if (!store) return;
-  std::lock_guard lock(store->mutex_);
+  MutexLock lock(store->mutex_);
   store->reserved_ -= bytes_;
   --store->pending_;
   store->ReturnBytesLocked(identity_, bytes_);
@@ -44,7 +44,7 @@ Result<std::string> Reservation::Commit(Memory memory, Ticket ticket) {
   auto entry = std::make_shared<ArrayStore::Entry>(store->instance_ + "-" + RandomHex(), spec_,
                                                    std::move(memory), std::move(ticket));
   {
-    std::lock_guard lock(store->mutex_);
+    MutexLock lock(store->mutex_);
     if (!store->closed_.ok()) return Fail(store->closed_);
     TILEWIRE_ASSIGN_OR_RETURN(const auto* keyed, store->KeyedLocked(identity_, options_.key, spec_));
     if (keyed) return keyed->id();
@@ -99,7 +99,7 @@ Result<Reservation> ArrayStore::Reserve(const std::string& identity, const Array
   const int64_t bytes = DeviceBytes(spec);
   Reservation reservation;
   Entries freed;  // dropped once the lock is gone
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!closed_.ok()) return Fail(closed_);
   TILEWIRE_ASSIGN_OR_RETURN(Entry* const keyed, KeyedLocked(identity, options.key, spec));
   if (keyed) {
@@ -170,7 +170,7 @@ Status ArrayStore::MakeRoomLocked(const std::string& identity, int64_t bytes, En
 bool ArrayStore::Reclaim(int64_t bytes) {
   Entries freed;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     while (bytes > 0 && !idle_.empty()) {
       Entry* const entry = idle_.begin()->second;
       bytes -= entry->device_bytes();

@@ -64,7 +64,7 @@ Result<ArrayStore::Entry*> ArrayStore::FindLocked(const std::string& id, const s
 
 Result<ArrayUse> ArrayStore::Use(const std::string& id, const std::string& identity,
                                  const std::string& field) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, field));
   return UseLocked(entry);
 }
@@ -77,7 +77,7 @@ ArrayUse ArrayStore::UseLocked(Entry* entry) {
 void ArrayStore::Unuse(const std::shared_ptr<Entry>& entry) {
   bool idle = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     entry->last_used = entry->users == 1 ? timer_->Now() : entry->last_used;
     if (--entry->users > 0) return;
     if (entry->forgotten) {
@@ -91,7 +91,7 @@ void ArrayStore::Unuse(const std::shared_ptr<Entry>& entry) {
 }
 
 Result<ArrayFacts> ArrayStore::Stat(const std::string& id, const std::string& identity) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TILEWIRE_ASSIGN_OR_RETURN(const Entry* const entry, FindLocked(id, identity, "array"));
   return FactsLocked(*entry);
 }
@@ -110,7 +110,7 @@ ArrayFacts ArrayStore::FactsLocked(const Entry& entry) const {
 
 ArrayPage ArrayStore::List(const std::string& identity, uint64_t from, size_t count) {
   ArrayPage page{.quota_bytes = limits_.bytes_per_identity};
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto owner = owners_.find(identity);
   if (owner == owners_.end()) return page;
   page.stored_bytes = owner->second.bytes;
@@ -128,7 +128,7 @@ ArrayPage ArrayStore::List(const std::string& identity, uint64_t from, size_t co
 
 Status ArrayStore::Delete(const std::string& id, const std::string& identity) {
   Entries freed;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, "array"));
   ForgetLocked(entry, &freed);
   return {};
@@ -136,7 +136,7 @@ Status ArrayStore::Delete(const std::string& id, const std::string& identity) {
 
 void ArrayStore::Expire(uint64_t number) {
   Entries freed;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = arrays_.find(number);
   if (found == arrays_.end()) return;
   ++expired_;
@@ -145,13 +145,13 @@ void ArrayStore::Expire(uint64_t number) {
 
 void ArrayStore::Close(const Status& why) {
   Entries freed;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (closed_.ok()) closed_ = why;
   while (!arrays_.empty()) ForgetLocked(arrays_.begin()->second, &freed);
 }
 
 void ArrayStore::Snapshot(EngineStats* stats) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   stats->arrays_stored = static_cast<uint32_t>(arrays_.size());
   stats->array_bytes = static_cast<uint64_t>(bytes_ - reserved_);
   stats->array_bytes_most = static_cast<uint64_t>(limits_.bytes);

@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -20,6 +19,7 @@
 
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 #include "server/base/stats.h"
 #include "server/engine/admission.h"
 #include "server/engine/memory.h"
@@ -158,33 +158,36 @@ class ArrayStore {
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
-  Result<Entry*> FindLocked(const std::string& id, const std::string& identity, const std::string& field);
+  Result<Entry*> FindLocked(const std::string& id, const std::string& identity, const std::string& field)
+      TILEWIRE_REQUIRES(mutex_);
   /// The array stored with that key, null where there is none; INVALID_ARGUMENT where its spec is another.
-  Result<Entry*> KeyedLocked(const std::string& identity, const std::string& key, const ArraySpec& spec);
-  ArrayUse UseLocked(Entry* entry);
+  Result<Entry*> KeyedLocked(const std::string& identity, const std::string& key, const ArraySpec& spec)
+      TILEWIRE_REQUIRES(mutex_);
+  ArrayUse UseLocked(Entry* entry) TILEWIRE_REQUIRES(mutex_);
   void Unuse(const std::shared_ptr<Entry>& entry);
   /// Takes it out of every index; it goes to `freed` where nobody uses it.
-  void ForgetLocked(Entry* entry, Entries* freed);
-  void ReturnBytesLocked(const std::string& identity, int64_t bytes);
-  Status MakeRoomLocked(const std::string& identity, int64_t bytes, Entries* freed);
+  void ForgetLocked(Entry* entry, Entries* freed) TILEWIRE_REQUIRES(mutex_);
+  void ReturnBytesLocked(const std::string& identity, int64_t bytes) TILEWIRE_REQUIRES(mutex_);
+  Status MakeRoomLocked(const std::string& identity, int64_t bytes, Entries* freed) TILEWIRE_REQUIRES(mutex_);
   void Expire(uint64_t number);
-  ArrayFacts FactsLocked(const Entry& entry) const;
+  ArrayFacts FactsLocked(const Entry& entry) const TILEWIRE_REQUIRES(mutex_);
 
   const std::string instance_;
   const StoreLimits limits_;
   Timer* const timer_;
   const std::function<void()> on_idle_;
-  mutable std::mutex mutex_;
-  Status closed_;
-  uint64_t last_number_ = 0;  ///< arrays are numbered as they are stored
-  int64_t bytes_ = 0;         ///< as Owner::bytes, of all
-  int64_t reserved_ = 0;      ///< part of these
-  std::map<std::string, Owner> owners_;
-  std::map<uint64_t, Entry*> arrays_;
-  std::unordered_map<std::string, Entry*> by_id_;
-  std::map<std::pair<TimePoint, uint64_t>, Entry*> idle_;  ///< evictable and unused, by their last use
-  size_t pending_ = 0;                                     ///< reservations
-  uint64_t evicted_ = 0, expired_ = 0;
+  mutable Mutex mutex_;
+  Status closed_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t last_number_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< arrays are numbered as they are stored
+  int64_t bytes_ TILEWIRE_GUARDED_BY(mutex_) = 0;         ///< as Owner::bytes, of all
+  int64_t reserved_ TILEWIRE_GUARDED_BY(mutex_) = 0;      ///< part of these
+  std::map<std::string, Owner> owners_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<uint64_t, Entry*> arrays_ TILEWIRE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Entry*> by_id_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<std::pair<TimePoint, uint64_t>, Entry*> idle_
+      TILEWIRE_GUARDED_BY(mutex_);                  ///< evictable and unused, by their last use
+  size_t pending_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< reservations
+  uint64_t evicted_ TILEWIRE_GUARDED_BY(mutex_) = 0, expired_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::engine

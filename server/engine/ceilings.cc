@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <barrier>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "server/base/memory.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::engine {
 namespace {
@@ -28,31 +27,31 @@ double Rate(double bytes, TimePoint begin, TimePoint end) {
 class Batch {
  public:
   OnComplete Add() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++open_;
     return [this](const Completion& completion) {
       // Notified under the lock: the batch may be gone once the waiting thread has seen the last one.
-      std::lock_guard inner(mutex_);
+      MutexLock inner(mutex_);
       if (!completion.status.ok() && failure_.ok()) failure_ = completion.status;
       begin_ = begin_ ? std::min(*begin_, completion.begin) : completion.begin;
       end_ = end_ ? std::max(*end_, completion.end) : completion.end;
-      if (--open_ == 0) done_.notify_all();
+      if (--open_ == 0) done_.NotifyAll();
     };
   }
   /// Bytes a second of `bytes` moved from the first begin to the last end.
   Result<double> Rate(double bytes) {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return open_ == 0; });
+    MutexLock lock(mutex_);
+    while (open_ > 0) done_.Wait(mutex_);
     TILEWIRE_RETURN_IF_ERROR(failure_);
     return engine::Rate(bytes, *begin_, *end_);
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable done_;
-  int open_ = 0;
-  Status failure_;
-  std::optional<TimePoint> begin_, end_;
+  Mutex mutex_;
+  CondVar done_;
+  int open_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  Status failure_ TILEWIRE_GUARDED_BY(mutex_);
+  std::optional<TimePoint> begin_ TILEWIRE_GUARDED_BY(mutex_), end_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 /// Lanes and memory of one measurement.

@@ -75,13 +75,13 @@ Status ToStatus(cudaError_t error, std::string_view what, const char* file, int 
 
 Status CudaHealth::status() const {
   if (!failed_.load(std::memory_order_acquire)) return {};
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return cause_;
 }
 
 Status CudaHealth::Note(Status status) {
   if (status.code() == Code::kInternal && status.reason() == "DEVICE_FAILED") {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (cause_.ok()) cause_ = status;
     failed_.store(true, std::memory_order_release);
   }

@@ -4,10 +4,10 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
-#include <mutex>
 #include <string_view>
 
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::engine {
 
@@ -38,8 +38,8 @@ class CudaHealth {
 
  private:
   std::atomic<bool> failed_{false};  ///< so that asking costs no lock
-  mutable std::mutex mutex_;
-  Status cause_;
+  mutable Mutex mutex_;
+  Status cause_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::engine

@@ -131,7 +131,7 @@ Status CudaLane::EnqueueInOrder(const EnqueueOn& enqueue, Submission& submission
 Result<cudaEvent_t> CudaLane::TakeEvent() {
   cudaEvent_t event = nullptr;
   {
-    std::lock_guard lock(events_mutex_);
+    MutexLock lock(events_mutex_);
     if (!free_events_.empty()) {
       event = free_events_.back();
       free_events_.pop_back();
@@ -143,7 +143,7 @@ Result<cudaEvent_t> CudaLane::TakeEvent() {
 }
 
 void CudaLane::ReturnEvent(cudaEvent_t event) {
-  std::lock_guard lock(events_mutex_);
+  MutexLock lock(events_mutex_);
   if (event) free_events_.push_back(event);
 }
 

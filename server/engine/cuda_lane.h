@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/engine/cuda_error.h"
 #include "server/engine/device.h"
 #include "server/engine/lane_clock.h"
@@ -89,8 +89,8 @@ class CudaLane final : public Lane {
   const cudaStream_t stream_;
   CudaHealth* const health_;
   LaneTurns<Submission> turns_;
-  std::mutex events_mutex_;
-  std::vector<cudaEvent_t> free_events_;
+  Mutex events_mutex_;
+  std::vector<cudaEvent_t> free_events_ TILEWIRE_GUARDED_BY(events_mutex_);
   /// Used by whoever serves, so by one thread at a time.
   cudaEvent_t anchor_ = nullptr;
   std::optional<LaneClock> clock_;

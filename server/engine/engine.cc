@@ -45,11 +45,11 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
       timer_(options_.time),
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
                   options_.queue_seconds},
-                 &timer_),
+                 &timer_, &admitter_),
       ceiling_meter_(device_.get()),
       arrays_(instance_, StoreLimitsOf(options_), &timer_,
               [this] {
-                if (admission_.BulkWaits()) timer_.Post([this] { admission_.Retry(); });
+                if (admission_.BulkWaits()) admission_.Retry();
               }),
       regions_(instance_, options_.regions, device_.get(), &timer_) {
   admission_.SetReclaim([this](int64_t bytes) { return arrays_.Reclaim(bytes); });
@@ -61,8 +61,8 @@ Engine::~Engine() {
   {
     // Output may still lie in send buffers of calls that have ended; its last holder comes back through
     // DropSoon(), and a job's end needs lanes, admission and registry.
-    std::unique_lock lock(mutex_);
-    jobs_gone_.wait(lock, [this] { return jobs_alive_ == 0; });
+    const MutexLock lock(mutex_);
+    while (jobs_alive_ > 0) jobs_gone_.Wait(mutex_);
   }
   arrays_.Close(Gone());
   regions_.Close(Gone());
@@ -161,16 +161,16 @@ Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation,
       new Job(id, std::move(operation), options, lane ? &lane->context : &bulk_, std::move(resources)),
       [this, lane](Job* dead) {
         {
-          std::lock_guard lock(mutex_);
+          MutexLock lock(mutex_);
           jobs_.erase(dead->id());
         }
         delete dead;
         if (lane) lane->jobs.fetch_sub(1, std::memory_order_relaxed);
-        std::lock_guard lock(mutex_);
-        if (--jobs_alive_ == 0) jobs_gone_.notify_all();
+        MutexLock lock(mutex_);
+        if (--jobs_alive_ == 0) jobs_gone_.NotifyAll();
       });
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     jobs_.emplace(id, job);
     ++jobs_alive_;
   }
@@ -197,7 +197,7 @@ Result<std::shared_ptr<Job>> Engine::Find(const std::string& job, const std::str
                         .allowed = instance_ + "-*"}));
   // Outlives the lock: were it the last reference, the job's end would want it too.
   std::shared_ptr<Job> alive;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = jobs_.find(job);
   if (found != jobs_.end()) alive = found->second.lock();
   if (alive && alive->identity() == identity) return alive;
@@ -225,7 +225,7 @@ void Engine::DescribeKernels(std::unique_ptr<Operation> operation, std::string t
 // --- life -----------------------------------------------------------------------------------------
 
 void Engine::DropSoon(std::shared_ptr<const void> hold) {
-  timer_.Post([hold = std::move(hold)]() mutable { hold.reset(); });
+  dropper_.Post([hold = std::move(hold)]() mutable { hold.reset(); });
 }
 
 void Engine::DeviceFailed() {
@@ -236,7 +236,7 @@ void Engine::DeviceFailed() {
   regions_.Close(gone);
   std::vector<std::shared_ptr<Job>> jobs;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const auto& [id, weak] : jobs_)
       if (auto job = weak.lock()) jobs.push_back(std::move(job));
   }

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "server/base/executor.h"
+#include "server/base/mutex.h"
 #include "server/base/stats.h"
 #include "server/engine/admission.h"
 #include "server/engine/array_store.h"
@@ -162,10 +162,13 @@ class Engine {
   std::function<void(const Status&)> on_failure_;
   std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  std::condition_variable jobs_gone_;
-  int jobs_alive_ = 0;  ///< jobs whose memory and ticket are not back yet
-  std::map<std::string, std::weak_ptr<Job>> jobs_;
+  Mutex mutex_;
+  CondVar jobs_gone_;
+  int jobs_alive_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< jobs whose memory and ticket are not back yet
+  std::map<std::string, std::weak_ptr<Job>> jobs_ TILEWIRE_GUARDED_BY(mutex_);
+  // These use all of the above.
+  SerialThread admitter_{"tw-admit"};  ///< starts the jobs that had to wait
+  SerialThread dropper_{"tw-drop"};    ///< DropSoon
   // Last, so that it is destroyed first: a lane waits for its submissions, whose callbacks use all of the
   // above.
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -11,28 +11,28 @@ constexpr int64_t kRetryAfterMs = 10;
 }  // namespace
 
 void Faults::FailNth(Submitted kind, int64_t nth, Status status, bool device_fails) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto index = static_cast<size_t>(kind);
   armed_[index] = Armed{counts_[index] + nth, {std::move(status), device_fails}};
 }
 
 void Faults::Clear() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   armed_.fill(std::nullopt);
 }
 
 int64_t Faults::count(Submitted kind) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return counts_[static_cast<size_t>(kind)];
 }
 
 Status Faults::health() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return health_;
 }
 
 std::optional<Faults::Fault> Faults::Count(Submitted kind) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto index = static_cast<size_t>(kind);
   const int64_t number = ++counts_[index];
   auto& armed = armed_[index];
@@ -43,37 +43,37 @@ std::optional<Faults::Fault> Faults::Count(Submitted kind) {
 }
 
 void Faults::FailDevice(const Status& status) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (health_.ok()) health_ = status;
 }
 
 void Shortage::FailNthDevice(int64_t nth) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   device_in_ = nth;
 }
 
 void Shortage::FailNthPinned(int64_t nth) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   pinned_in_ = nth;
 }
 
 void Shortage::CapDevice(int64_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   device_cap_ = bytes;
 }
 
 int64_t Shortage::leased_device_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return leased_;
 }
 
 int64_t Shortage::refused() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return refused_;
 }
 
 Status Shortage::TakeDevice(int64_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool nth = device_in_ > 0 && --device_in_ == 0;
   if (nth || (device_cap_ >= 0 && bytes > device_cap_ - leased_)) {
     ++refused_;
@@ -84,12 +84,12 @@ Status Shortage::TakeDevice(int64_t bytes) {
 }
 
 void Shortage::GiveDevice(int64_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   leased_ -= bytes;
 }
 
 Status Shortage::TakePinned() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (pinned_in_ == 0 || --pinned_in_ > 0) return {};
   ++refused_;
   return Busy("out of pinned memory", kRetryAfterMs);

@@ -3,10 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 
 namespace tilewire::engine {
 
@@ -43,10 +43,10 @@ class Faults {
     int64_t at;
     Fault fault;
   };
-  mutable std::mutex mutex_;
-  std::array<int64_t, kSubmittedCount> counts_{};
-  std::array<std::optional<Armed>, kSubmittedCount> armed_;
-  Status health_;
+  mutable Mutex mutex_;
+  std::array<int64_t, kSubmittedCount> counts_ TILEWIRE_GUARDED_BY(mutex_){};
+  std::array<std::optional<Armed>, kSubmittedCount> armed_ TILEWIRE_GUARDED_BY(mutex_);
+  Status health_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 /// Which allocations fail; shared by the test and the device. Thread-safe.
@@ -68,10 +68,12 @@ class Shortage {
   Status TakePinned();
 
  private:
-  mutable std::mutex mutex_;
-  int64_t device_in_ = 0, pinned_in_ = 0;  ///< allocations until the one that fails; 0: none
-  int64_t device_cap_ = -1;
-  int64_t leased_ = 0, refused_ = 0;
+  mutable Mutex mutex_;
+  int64_t device_in_ TILEWIRE_GUARDED_BY(mutex_) = 0,
+                     pinned_in_
+                     TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< allocations until the one that fails; 0: none
+  int64_t device_cap_ TILEWIRE_GUARDED_BY(mutex_) = -1;
+  int64_t leased_ TILEWIRE_GUARDED_BY(mutex_) = 0, refused_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::engine

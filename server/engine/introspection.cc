@@ -157,11 +157,11 @@ std::string OperationText(std::string_view name, const ArraySpec& operand, std::
 Introspection::~Introspection() {
   std::deque<Question> unanswered;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
     unanswered.swap(questions_);
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   for (const Question& question : unanswered)
     question.on_kernels(Fail(Status(Code::kUnavailable, "DRAINING", "the server is going away")));
   if (thread_.joinable()) thread_.join();
@@ -177,14 +177,14 @@ void Introspection::DescribeCatalogue(OnKernels on_kernels) {
 
 void Introspection::Ask(Question question) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (questions_.size() < kMaxQuestions) {
       questions_.push_back(std::move(question));
       if (!thread_.joinable()) {
         thread_ = std::thread([this] { Serve(); });
         pthread_setname_np(thread_.native_handle(), "tw-kernels");
       }
-      wake_.notify_one();
+      wake_.NotifyOne();
       return;
     }
   }
@@ -193,15 +193,15 @@ void Introspection::Ask(Question question) {
 }
 
 void Introspection::Serve() {
-  std::unique_lock lock(mutex_);
+  RelockableMutexLock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stop_ || !questions_.empty(); });
+    while (!stop_ && questions_.empty()) wake_.Wait(mutex_);
     if (questions_.empty()) return;
     const Question question = std::move(questions_.front());
     questions_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     question.on_kernels(Answer(question));
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -1,12 +1,10 @@
 // Questions about a device's compiled kernels: which ones an operation launches, and how.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/engine/device.h"
 #include "server/engine/operation.h"
 
@@ -64,10 +63,10 @@ class Introspection {
 
   Device* const device_;
   std::optional<std::vector<KernelLaunch>> catalogue_;  ///< used on the thread only
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Question> questions_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<Question> questions_ TILEWIRE_GUARDED_BY(mutex_);
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -66,14 +66,19 @@ void Job::CountMissing() {
 }
 
 void Job::RunAll(Deferred* later) {
-  for (auto& function : *later) function();
-  later->clear();
+  std::span<Lane* const> awaited;
+  if (later->awaits_kernels) awaited = KernelLanes();
+  for (Lane* lane : awaited) lane->AnnounceHelp();
+  submissions_.Flush();
+  for (auto& call : later->calls) call();
+  later->calls.clear();
+  AwaitKernels(awaited);
 }
 
 // --- input ----------------------------------------------------------------------------------------
 
 Status Job::ClaimBlock(uint32_t operand, int64_t index) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!status_.ok()) return status_;
   if (claimed_[operand][index])
     return Status(Code::kInvalidArgument, "RUN_RULE",
@@ -84,7 +89,7 @@ Status Job::ClaimBlock(uint32_t operand, int64_t index) {
 }
 
 std::optional<Job::Block> Job::TakeBlock(int64_t index) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!status_.ok() || !MayTakeLocked(index)) return std::nullopt;
   if (resources_.inputs_in_place) return Block{};
   const int staging = free_blocks_.back();
@@ -103,7 +108,7 @@ void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
   const int64_t bytes = BlockLength(operand_bytes(), index);
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok()) {
       if (block.staging >= 0) free_blocks_.push_back(block.staging);
       return;
@@ -126,7 +131,7 @@ void Job::ReturnBlock(Block block) {
   if (block.staging < 0) return;
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     free_blocks_.push_back(block.staging);
     WakeBlockWaitersLocked(&later);
   }
@@ -136,9 +141,9 @@ void Job::ReturnBlock(Block block) {
 void Job::WhenBlockFree(std::function<void()> function, int stream, int64_t index) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok() || MayTakeLocked(index)) {
-      later.push_back(std::move(function));
+      later.calls.push_back(std::move(function));
     } else {
       block_waiters_.push_back({stream, index, std::move(function)});
       CheckWindowLocked(&later);
@@ -168,18 +173,18 @@ void Job::ReportDeviceFailure(const Completion& completion) {
 // --- life -----------------------------------------------------------------------------------------
 
 bool Job::launched() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return launched_;
 }
 
 void Job::AddSpan(const Span& span) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   spans_.Add(span);
 }
 
 Timing Job::timing() const {
   Timing timing;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   spans_.Fill(Clock::now(), &timing);
   timing.bytes_in = bytes_arrived_;
   timing.bytes_out = next_offset_;

@@ -13,17 +13,19 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 #include "server/engine/device.h"
 #include "server/engine/job_options.h"
+#include "server/engine/job_waiters.h"
 #include "server/engine/operation.h"
 #include "server/engine/span_log.h"
+#include "server/engine/submissions.h"
 #include "server/engine/timer.h"
 #include "server/engine/window.h"
 
@@ -144,7 +146,6 @@ class Job : public std::enable_shared_from_this<Job> {
   Timing timing() const;
 
  private:
-  using Deferred = std::vector<std::function<void()>>;
   /// Copies from and to regions that are under way at once: enough to hide the waits between them, and few
   /// enough for other jobs to get on the lanes.
   static constexpr int64_t kCopiesPerLane = 4;
@@ -152,25 +153,15 @@ class Job : public std::enable_shared_from_this<Job> {
     bool half_closed = false;
     bool done = false;
   };
-  struct BlockWaiter {
-    int stream;
-    int64_t index;
-    std::function<void()> function;
-  };
-  struct OutputWaiter {
-    int stream;
-    bool take;
-    OnOutput on_output;
-  };
 
   int64_t operand_bytes() const { return operation_->operands()[0].bytes(); }
   int64_t BlockLength(int64_t total, int64_t index) const {
     return std::min(block_bytes(), total - index * block_bytes());
   }
   int64_t BlockCount() const { return (operand_bytes() + block_bytes() - 1) / block_bytes(); }
-  void CountMissing();
+  void CountMissing() TILEWIRE_REQUIRES(mutex_);
   /// The lane for a stage's next piece of work, counted as used.
-  int LaneFor(Stage stage);
+  int LaneFor(Stage stage) TILEWIRE_REQUIRES(mutex_);
   /// Whether copies in, copies out and kernels keep to lanes of their own.
   bool HasStageLanes() const { return !context_->host_memory && lanes_ > 2; }
   /// Copies from regions, and copies to one, that may be under way.
@@ -186,45 +177,50 @@ class Job : public std::enable_shared_from_this<Job> {
   /// Where the run of output that begins at `offset` ends: with its block; of a windowed job also with its
   /// range, whose slot must not wait for later ranges.
   int64_t OutputEnd(int64_t offset) const;
-  // Suffix Locked: mutex_ is held. What must run without it is appended to `later`.
-  bool MayTakeLocked(int64_t index) const {
+  // Suffix Locked: mutex_ is held. What must run without it goes to `later` and, for lanes, to submissions_.
+  bool MayTakeLocked(int64_t index) const TILEWIRE_REQUIRES(mutex_) {
     return (resources_.inputs_in_place || !free_blocks_.empty()) && (!window_ || window_->Admits(index));
   }
-  void WakeBlockWaitersLocked(Deferred* later);
-  void CheckWindowLocked(Deferred* later);
+  void WakeBlockWaitersLocked(Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void CheckWindowLocked(Deferred* later) TILEWIRE_REQUIRES(mutex_);
   /// `bytes` of range `range` of a windowed job are needed no more; see Window::Leave.
-  void LeaveLocked(int64_t range, int64_t bytes, Deferred* later);
-  void CopyInLocked(uint32_t operand, int64_t index, Block block);
+  void LeaveLocked(int64_t range, int64_t bytes, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void CopyInLocked(uint32_t operand, int64_t index, Block block) TILEWIRE_REQUIRES(mutex_);
   /// Copies blocks of operands that lie in regions, block by block over these, as far as there is room.
-  void PumpRegionsLocked(Deferred* later);
+  void PumpRegionsLocked(Deferred* later) TILEWIRE_REQUIRES(mutex_);
   /// REGION_SHRUNK where a region of the job is no longer what it was.
-  Status CheckRegionsLocked() const;
-  void BlockCopiedLocked(int64_t index, Block block, Deferred* later);
-  void BlockArrivedLocked(int64_t index, Deferred* later);
-  void AwaitKernels(Deferred* later) const;
-  void LaunchRangeLocked(int64_t range, Deferred* later);
-  void RangeDoneLocked(int64_t range, Deferred* later);
-  void FinishLocked(Deferred* later);
-  void ResultReadyLocked(int64_t bytes, Deferred* later);
-  void PumpOutputLocked(Deferred* later);
-  void StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer);
-  void WrittenLocked(int64_t bytes, int buffer, Deferred* later);
+  Status CheckRegionsLocked() const TILEWIRE_REQUIRES(mutex_);
+  void BlockCopiedLocked(int64_t index, Block block, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void BlockArrivedLocked(int64_t index, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  /// Of a job that HasStageLanes().
+  std::span<Lane* const> KernelLanes() const;
+  static void AwaitKernels(std::span<Lane* const> lanes);
+  void LaunchRangeLocked(int64_t range, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void RangeDoneLocked(int64_t range, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void FinishLocked(Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void ResultReadyLocked(int64_t bytes, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void PumpOutputLocked(Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  void StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) TILEWIRE_REQUIRES(mutex_);
+  void WrittenLocked(int64_t bytes, int buffer, Deferred* later) TILEWIRE_REQUIRES(mutex_);
   void ReturnOutput(int buffer);
   void ReturnPiece(int64_t offset, int64_t bytes);
-  void DeliverLocked(Deferred* later);
+  void DeliverLocked(Deferred* later) TILEWIRE_REQUIRES(mutex_);
   /// Hands the result over to the store and tells stream 0.
   void StoreResult(const OnOutput& on_output);
-  bool EndLocked(const OutputWaiter& waiter) const;
-  std::optional<OutputPiece> NextPieceLocked();
-  void FailLocked(const Status& status, Deferred* later);
-  const Status& StatusLocked(int stream) const { return stream == lost_stream_ ? lost_status_ : status_; }
+  bool EndLocked(const OutputWaiter& waiter) const TILEWIRE_REQUIRES(mutex_);
+  std::optional<OutputPiece> NextPieceLocked() TILEWIRE_REQUIRES(mutex_);
+  void FailLocked(const Status& status, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  const Status& StatusLocked(int stream) const TILEWIRE_REQUIRES(mutex_) {
+    return stream == lost_stream_ ? lost_status_ : status_;
+  }
   /// Records the span, whose times are the completion's; on failure fails the job. True when the job goes on.
-  bool CompletedLocked(Span span, const Completion& completion, Deferred* later);
-  uint64_t RangeBytes(int64_t range) const;  ///< that it reads, of all operands
+  bool CompletedLocked(Span span, const Completion& completion, Deferred* later) TILEWIRE_REQUIRES(mutex_);
+  uint64_t RangeBytes(int64_t range) const TILEWIRE_REQUIRES(mutex_);  ///< that it reads, of all operands
   void ReportDeviceFailure(const Completion& completion);
-  static void RunAll(Deferred* later);
-  bool EverythingTakenLocked() const;
-  bool JoinedDoneLocked() const;
+  /// Gives lanes what was decided for them and does the rest of `later`.
+  void RunAll(Deferred* later) TILEWIRE_EXCLUDES(mutex_);
+  bool EverythingTakenLocked() const TILEWIRE_REQUIRES(mutex_);
+  bool JoinedDoneLocked() const TILEWIRE_REQUIRES(mutex_);
   const std::string id_, identity_;
   const std::unique_ptr<Operation> operation_;
   const JobContext* const context_;
@@ -258,42 +254,47 @@ class Job : public std::enable_shared_from_this<Job> {
   /// submission of this job: it is ready when the last completion came.
   bool ResultWaits() const { return resources_.output_in_place || stores_ || resources_.result_there; }
 
-  mutable std::mutex mutex_;
-  SpanLog spans_;
-  Status status_;
-  int lost_stream_ = -1;  ///< the stream whose end failed the job,
-  Status lost_status_;    ///< and what it is told instead of status_
-  std::vector<Stream> streams_{1};
-  uint32_t next_lane_ = 0;
-  uint64_t lanes_used_ = 0;  ///< bit set
+  Submissions submissions_;
+  mutable Mutex mutex_;
+  SpanLog spans_ TILEWIRE_GUARDED_BY(mutex_);
+  Status status_ TILEWIRE_GUARDED_BY(mutex_);
+  int lost_stream_ TILEWIRE_GUARDED_BY(mutex_) = -1;  ///< the stream whose end failed the job,
+  Status lost_status_ TILEWIRE_GUARDED_BY(mutex_);    ///< and what it is told instead of status_
+  std::vector<Stream> streams_ TILEWIRE_GUARDED_BY(mutex_){1};
+  uint32_t next_lane_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  uint64_t lanes_used_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< bit set
   // Input.
-  std::vector<std::vector<bool>> claimed_;  ///< [operand][block]
-  std::vector<int> free_blocks_;
-  std::vector<BlockWaiter> block_waiters_;  ///< at most one a stream
-  std::optional<Window> window_;            ///< of a windowed job
-  bool input_ended_ = false;
-  int64_t blocks_left_ = 0;  ///< not yet on the device, over all operands
+  std::vector<std::vector<bool>> claimed_ TILEWIRE_GUARDED_BY(mutex_);  ///< [operand][block]
+  std::vector<int> free_blocks_ TILEWIRE_GUARDED_BY(mutex_);
+  std::vector<BlockWaiter> block_waiters_ TILEWIRE_GUARDED_BY(mutex_);  ///< at most one a stream
+  std::optional<Window> window_;  ///< of a windowed job; under mutex_, but for its PlaceOf
+  bool input_ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  int64_t blocks_left_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< not yet on the device, over all operands
   /// Of operands in regions, block by block over these: begun, and done.
-  int64_t region_begun_ = 0, region_done_ = 0;
-  uint64_t blocks_arrived_ = 0, bytes_arrived_ = 0;
-  uint64_t region_in_ = 0;                 ///< bytes read from regions
-  std::atomic<uint64_t> bytes_copied_{0};  ///< by the CPU, either way
+  int64_t region_begun_ TILEWIRE_GUARDED_BY(mutex_) = 0, region_done_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  uint64_t blocks_arrived_ TILEWIRE_GUARDED_BY(mutex_) = 0, bytes_arrived_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  uint64_t region_in_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< bytes read from regions
+  std::atomic<uint64_t> bytes_copied_{0};               ///< by the CPU, either way
   // Compute.
-  std::vector<uint32_t> missing_;  ///< [range]: blocks it waits for, over all operands
-  int64_t ranges_left_ = 0;
-  bool launched_ = false;
+  std::vector<uint32_t> missing_
+      TILEWIRE_GUARDED_BY(mutex_);  ///< [range]: blocks it waits for, over all operands
+  int64_t ranges_left_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  bool launched_ TILEWIRE_GUARDED_BY(mutex_) = false;
   // Output.
-  bool storing_ = false;  ///< the store was given the result; only it can still refuse it
-  std::string stored_id_;
-  std::vector<bool> range_done_;  ///< kept only where output may leave early
-  int64_t done_prefix_ = 0;       ///< ranges done without a gap
-  int64_t ready_bytes_ = 0;       ///< result bytes on the device, a prefix
-  int64_t next_copy_ = 0;         ///< result byte to copy out next
-  int64_t next_offset_ = 0;       ///< result byte to deliver next
-  int64_t region_out_ = 0;        ///< result bytes written to a region
-  std::vector<int> free_outputs_;
-  std::map<int64_t, int> copied_;             ///< output offset → buffer, waiting for its turn
-  std::vector<OutputWaiter> output_waiters_;  ///< at most one a stream, in the order they asked
+  bool storing_ TILEWIRE_GUARDED_BY(mutex_) =
+      false;  ///< the store was given the result; only it can still refuse it
+  std::string stored_id_ TILEWIRE_GUARDED_BY(mutex_);
+  std::vector<bool> range_done_ TILEWIRE_GUARDED_BY(mutex_);  ///< kept only where output may leave early
+  int64_t done_prefix_ TILEWIRE_GUARDED_BY(mutex_) = 0;       ///< ranges done without a gap
+  int64_t ready_bytes_ TILEWIRE_GUARDED_BY(mutex_) = 0;       ///< result bytes on the device, a prefix
+  int64_t next_copy_ TILEWIRE_GUARDED_BY(mutex_) = 0;         ///< result byte to copy out next
+  int64_t next_offset_ TILEWIRE_GUARDED_BY(mutex_) = 0;       ///< result byte to deliver next
+  int64_t region_out_ TILEWIRE_GUARDED_BY(mutex_) = 0;        ///< result bytes written to a region
+  std::vector<int> free_outputs_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<int64_t, int> copied_
+      TILEWIRE_GUARDED_BY(mutex_);  ///< output offset → buffer, waiting for its turn
+  std::vector<OutputWaiter> output_waiters_
+      TILEWIRE_GUARDED_BY(mutex_);  ///< at most one a stream, in the order they asked
 };
 
 }  // namespace tilewire::engine

@@ -15,9 +15,8 @@ constexpr std::chrono::microseconds kAwaitKernel{50};
 void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
   const int64_t begin = index * block_bytes(), end = begin + BlockLength(operand_bytes(), index);
   --blocks_left_;
-  bool announced = false;
-  const auto launch = [&](int64_t range) {
-    if (!std::exchange(announced, true)) AwaitKernels(later);
+  const auto launch = [&](int64_t range) TILEWIRE_REQUIRES(mutex_) {
+    later->awaits_kernels = HasStageLanes();
     LaunchRangeLocked(range, later);
   };
   for (int64_t i = RangeAt(*operation_, begin);
@@ -28,19 +27,19 @@ void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
     for (int64_t i = 0; i < operation_->range_count(); ++i) launch(i);
 }
 
-/// What a copy's completion is about to launch takes some microseconds, less than to wake a lane's thread for
-/// it: the thread that is awake already waits for it, and starts the copy out.
-void Job::AwaitKernels(Deferred* later) const {
-  if (!HasStageLanes()) return;
-  const std::span<Lane* const> lanes(context_->lanes.data() + 1, lanes_ - 2);
-  later->push_back([lanes] {
-    const TimePoint until = Clock::now() + kAwaitKernel;
-    for (Lane* lane : lanes) {
-      lane->Help(std::chrono::duration_cast<std::chrono::microseconds>(until - Clock::now()));
-      lane->WithdrawHelp();
-    }
-  });
-  for (Lane* lane : lanes) lane->AnnounceHelp();
+std::span<Lane* const> Job::KernelLanes() const {
+  return {context_->lanes.data() + 1, lanes_ - 2};
+}
+
+/// What a copy's completion launched takes some microseconds, less than to wake a lane's thread for it: the
+/// thread that is awake already waits for it, and starts the copy out. Help was announced to these lanes.
+void Job::AwaitKernels(std::span<Lane* const> lanes) {
+  if (lanes.empty()) return;
+  const TimePoint until = Clock::now() + kAwaitKernel;
+  for (Lane* lane : lanes) {
+    lane->Help(std::chrono::duration_cast<std::chrono::microseconds>(until - Clock::now()));
+    lane->WithdrawHelp();
+  }
 }
 
 /// On a device with memory of its own, copies in have the first lane, copies out the last, kernels those
@@ -71,17 +70,17 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(range),
                   .bytes = RangeBytes(range)};
-  context_->lanes[lane]->Launch(operation_->range_work(range, BuffersOf(range)),
-                                [self = shared_from_this(), range, span](const Completion& completion) {
-                                  Deferred after;
-                                  {
-                                    std::lock_guard lock(self->mutex_);
-                                    if (self->CompletedLocked(span, completion, &after) && !self->ordered_)
-                                      self->RangeDoneLocked(range, &after);
-                                  }
-                                  RunAll(&after);
-                                  self->ReportDeviceFailure(completion);
-                                });
+  submissions_.AddLaunch(context_->lanes[lane], operation_->range_work(range, BuffersOf(range)),
+                         [self = shared_from_this(), range, span](const Completion& completion) {
+                           Deferred after;
+                           {
+                             MutexLock lock(self->mutex_);
+                             if (self->CompletedLocked(span, completion, &after) && !self->ordered_)
+                               self->RangeDoneLocked(range, &after);
+                           }
+                           self->RunAll(&after);
+                           self->ReportDeviceFailure(completion);
+                         });
   if (ordered_) RangeDoneLocked(range, later);
 }
 
@@ -108,16 +107,17 @@ void Job::FinishLocked(Deferred* later) {
   const Span span{.stage = Stage::kKernel,
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(operation_->range_count())};
-  context_->lanes[lane]->Launch(*work, [self = shared_from_this(), span](const Completion& completion) {
-    Deferred after;
-    {
-      std::lock_guard lock(self->mutex_);
-      if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->ResultWaits()))
-        self->ResultReadyLocked(self->operation_->result().bytes(), &after);
-    }
-    RunAll(&after);
-    self->ReportDeviceFailure(completion);
-  });
+  submissions_.AddLaunch(
+      context_->lanes[lane], *work, [self = shared_from_this(), span](const Completion& completion) {
+        Deferred after;
+        {
+          MutexLock lock(self->mutex_);
+          if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->ResultWaits()))
+            self->ResultReadyLocked(self->operation_->result().bytes(), &after);
+        }
+        self->RunAll(&after);
+        self->ReportDeviceFailure(completion);
+      });
   if (ordered_ && !ResultWaits()) ResultReadyLocked(operation_->result().bytes(), later);
 }
 

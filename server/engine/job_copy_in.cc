@@ -24,16 +24,16 @@ void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
     const std::span<std::byte> to = PieceAt(resources_.buffers.operands[operand], at, end - at);
     at += static_cast<int64_t>(to.size());
     span.bytes = to.size();
-    (context_->lanes[lane]->*copy)(
-        to.data(), from, to.size(),
+    submissions_.AddCopy(
+        context_->lanes[lane], copy, to.data(), from, to.size(),
         [self = shared_from_this(), span, index, block, last = at == end](const Completion& completion) {
           Deferred after;
           {
-            std::lock_guard inner(self->mutex_);
+            MutexLock inner(self->mutex_);
             self->CompletedLocked(span, completion, &after);
             if (last) self->BlockCopiedLocked(index, block, &after);
           }
-          RunAll(&after);
+          self->RunAll(&after);
           self->ReportDeviceFailure(completion);
         });
     from += to.size();

@@ -31,7 +31,7 @@ bool Job::Await() {
   HelpedLane()->Help(kGlance);
   bool over = Clock::now() >= await_until_;
   if (!over) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     over = !status_.ok() || ready_bytes_ == operation_->result().bytes();
   }
   if (over) WithdrawHelp();

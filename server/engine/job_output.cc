@@ -14,9 +14,9 @@ void Job::ResultReadyLocked(int64_t bytes, Deferred* later) {
 void Job::NextOutput(int stream, bool take, OnOutput on_output) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok()) {
-      later.push_back([on_output = std::move(on_output), told = StatusLocked(stream)] {
+      later.calls.push_back([on_output = std::move(on_output), told = StatusLocked(stream)] {
         on_output(tilewire::Fail(told));
       });
     } else {
@@ -45,26 +45,27 @@ void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
   const int lane = LaneFor(Stage::kD2H);
   const bool shared = static_cast<bool>(result_region());
   std::byte* const to = shared ? result_region().data() + offset : resources_.output_blocks[buffer].data();
-  (context_->lanes[lane]->*(shared ? &Lane::CopyOutShared : &Lane::CopyOut))(
-      to, ResultAt(offset), bytes,
-      [self = shared_from_this(), offset, bytes, buffer,
-       span = Span{.stage = Stage::kD2H,
-                   .track = static_cast<uint32_t>(lane),
-                   .index = static_cast<uint64_t>(offset / block_bytes()),
-                   .bytes = static_cast<uint64_t>(bytes)}](const Completion& completion) {
-        Deferred later;
-        {
-          std::lock_guard lock(self->mutex_);
-          if (self->CompletedLocked(span, completion, &later)) {
-            if (!self->result_region()) self->copied_.emplace(offset, buffer);
-            if (self->ResultInRing()) self->LeaveLocked(RangeAt(*self->operation_, offset), bytes, &later);
-            if (self->result_region()) self->WrittenLocked(bytes, buffer, &later);
-            self->DeliverLocked(&later);
-          }
-        }
-        RunAll(&later);
-        self->ReportDeviceFailure(completion);
-      });
+  submissions_.AddCopy(context_->lanes[lane], shared ? &Lane::CopyOutShared : &Lane::CopyOut, to,
+                       ResultAt(offset), bytes,
+                       [self = shared_from_this(), offset, bytes, buffer,
+                        span = Span{.stage = Stage::kD2H,
+                                    .track = static_cast<uint32_t>(lane),
+                                    .index = static_cast<uint64_t>(offset / block_bytes()),
+                                    .bytes = static_cast<uint64_t>(bytes)}](const Completion& completion) {
+                         Deferred later;
+                         {
+                           MutexLock lock(self->mutex_);
+                           if (self->CompletedLocked(span, completion, &later)) {
+                             if (!self->result_region()) self->copied_.emplace(offset, buffer);
+                             if (self->ResultInRing())
+                               self->LeaveLocked(RangeAt(*self->operation_, offset), bytes, &later);
+                             if (self->result_region()) self->WrittenLocked(bytes, buffer, &later);
+                             self->DeliverLocked(&later);
+                           }
+                         }
+                         self->RunAll(&later);
+                         self->ReportDeviceFailure(completion);
+                       });
 }
 
 /// A run of the result is in its region.
@@ -98,11 +99,11 @@ void Job::DeliverLocked(Deferred* later) {
     }
     if (stores_ && waiter->stream == 0 && stored_id_.empty()) {
       storing_ = true;
-      later->push_back([self = shared_from_this(), on_output = std::move(waiter->on_output)] {
+      later->calls.push_back([self = shared_from_this(), on_output = std::move(waiter->on_output)] {
         self->StoreResult(on_output);
       });
     } else {
-      later->push_back(
+      later->calls.push_back(
           [on_output = std::move(waiter->on_output), piece = std::move(piece)] { on_output(piece); });
     }
     waiter = output_waiters_.erase(waiter);
@@ -140,7 +141,7 @@ std::optional<OutputPiece> Job::NextPieceLocked() {
 void Job::ReturnOutput(int buffer) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     free_outputs_.push_back(buffer);
     PumpOutputLocked(&later);
   }

@@ -22,7 +22,7 @@ Status CheckPlaces(const Operation& operation, const JobOptions& options) {
 void Job::Begin() {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok()) return;
     if (!resources_.stored.empty()) {  // nothing to do: the result is there
       stored_id_ = resources_.stored;
@@ -38,7 +38,7 @@ void Job::Begin() {
 }
 
 std::string Job::stored_id() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return stored_id_;
 }
 
@@ -49,7 +49,7 @@ void Job::StoreResult(const OnOutput& on_output) {
   auto id = resources_.room.Commit(std::move(resources_.result), std::move(ticket));
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (id) {
       stored_id_ = *id;
     } else {

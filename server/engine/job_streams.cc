@@ -7,7 +7,7 @@
 namespace tilewire::engine {
 
 Result<int> Job::Join() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!status_.ok()) return tilewire::Fail(status_);
   if (streams_[0].half_closed)
     return tilewire::Fail(Status(Code::kFailedPrecondition, "JOIN_LATE",
@@ -23,7 +23,7 @@ Result<int> Job::Join() {
 }
 
 int Job::streams() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return static_cast<int>(streams_.size());
 }
 
@@ -41,7 +41,7 @@ bool Job::JoinedDoneLocked() const {
 void Job::InputEnded(int stream) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     streams_[stream].half_closed = true;
     // The first stream may come after joined ones; nobody joins after it.
     const bool all =
@@ -65,7 +65,7 @@ void Job::InputEnded(int stream) {
 void Job::StreamDone(int stream) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     streams_[stream].done = true;
     DeliverLocked(&later);
   }
@@ -75,7 +75,7 @@ void Job::StreamDone(int stream) {
 void Job::StreamLost(int stream, const Status& why) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (status_.ok() && streams_.size() > 1 && !streams_[stream].done) {
       lost_stream_ = stream;
       lost_status_ = why;
@@ -94,10 +94,10 @@ void Job::FailLocked(const Status& status, Deferred* later) {
   if (!status_.ok()) return;
   if (stores_ ? storing_ : EverythingTakenLocked() && JoinedDoneLocked()) return;
   status_ = status;
-  for (auto& waiter : block_waiters_) later->push_back(std::move(waiter.function));
+  for (auto& waiter : block_waiters_) later->calls.push_back(std::move(waiter.function));
   block_waiters_.clear();
   for (auto& waiter : output_waiters_)
-    later->push_back([on_output = std::move(waiter.on_output), told = StatusLocked(waiter.stream)] {
+    later->calls.push_back([on_output = std::move(waiter.on_output), told = StatusLocked(waiter.stream)] {
       on_output(tilewire::Fail(told));
     });
   output_waiters_.clear();
@@ -106,14 +106,14 @@ void Job::FailLocked(const Status& status, Deferred* later) {
 void Job::Fail(const Status& status) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     FailLocked(status, &later);
   }
   RunAll(&later);
 }
 
 Status Job::status(int stream) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return StatusLocked(stream);
 }
 

@@ -33,11 +33,11 @@ int64_t Job::OutputEnd(int64_t offset) const {
 }
 
 void Job::WakeBlockWaitersLocked(Deferred* later) {
-  const auto woken =
-      std::stable_partition(block_waiters_.begin(), block_waiters_.end(),
-                            [this](const BlockWaiter& waiter) { return !MayTakeLocked(waiter.index); });
+  const auto woken = std::stable_partition(
+      block_waiters_.begin(), block_waiters_.end(),
+      [this](const BlockWaiter& waiter) TILEWIRE_REQUIRES(mutex_) { return !MayTakeLocked(waiter.index); });
   for (auto waiter = woken; waiter != block_waiters_.end(); ++waiter)
-    later->push_back(std::move(waiter->function));
+    later->calls.push_back(std::move(waiter->function));
   block_waiters_.erase(woken, block_waiters_.end());
 }
 
@@ -50,7 +50,7 @@ void Job::LeaveLocked(int64_t range, int64_t bytes, Deferred* later) {
 void Job::ReturnPiece(int64_t offset, int64_t bytes) {
   Deferred later;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     LeaveLocked(RangeAt(*operation_, offset), bytes, &later);
   }
   RunAll(&later);

@@ -1,13 +1,12 @@
 // Who serves what was submitted to a lane: its own thread, or one that lends itself for a moment.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "server/base/mutex.h"
 #include "server/base/timing.h"
 
 namespace tilewire::engine {
@@ -22,7 +21,7 @@ class LaneTurns {
   /// was made. `behind`: others wait in the queue, so that the one before this has not been served.
   template <typename Make>
   void Push(const Make& make) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     queue_.push_back(make(!queue_.empty()));
     WakeLocked();
   }
@@ -31,15 +30,15 @@ class LaneTurns {
   /// Stop() was called and nothing is left. `serve` drops what the submission holds.
   template <typename Serve>
   void Run(const Serve& serve) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
       while (serving_ || (!stop_ && queue_.empty())) {
         sleeps_ = true;  // anew: somebody may have been quicker than who was woken
-        wake_.wait(lock);
+        wake_.Wait(mutex_);
       }
       sleeps_ = false;
       if (queue_.empty()) return;
-      ServeFirst(lock, serve);
+      ServeFirst(serve);
     }
   }
 
@@ -48,78 +47,78 @@ class LaneTurns {
   /// be served without waiting; if not, that ends it.
   template <typename Ready, typename Serve>
   void Help(TimePoint until, const Ready& ready, const Serve& serve) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!serving_ && !queue_.empty()) {
       // Nobody but who serves takes from the front, and a deque's elements stay where they are.
       serving_ = true;
       Submission& first = queue_.front();
-      lock.unlock();
+      mutex_.Unlock();
       const bool can = ready(first, until);
-      lock.lock();
+      mutex_.Lock();
       if (!can) {
         serving_ = false;
         break;
       }
-      ServeFirst(lock, serve);
+      ServeFirst(serve);
     }
     WakeLocked();
   }
 
   /// From now until Withdraw() the lane's own thread is not woken for what is submitted: see Lane.
   void Announce() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++announced_;
   }
   void Withdraw() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     --announced_;
     WakeLocked();
   }
 
   /// Ends Run() when everything is served.
   void Stop() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
-    wake_.notify_one();
+    wake_.NotifyOne();
   }
 
   /// How often the lane's own thread was woken.
   uint64_t wakes() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return wakes_;
   }
 
  private:
-  void WakeLocked() {
+  void WakeLocked() TILEWIRE_REQUIRES(mutex_) {
     // Who serves looks at the queue again before it leaves, and so does who was announced.
     if (serving_ || announced_ > 0 || queue_.empty() || !sleeps_) return;
     sleeps_ = false;  // once is enough
     ++wakes_;
-    wake_.notify_one();
+    wake_.NotifyOne();
   }
 
-  /// `lock` is released meanwhile.
+  /// The lock is released meanwhile.
   template <typename Serve>
-  void ServeFirst(std::unique_lock<std::mutex>& lock, const Serve& serve) {
+  void ServeFirst(const Serve& serve) TILEWIRE_REQUIRES(mutex_) {
     serving_ = true;
     {
       Submission submission = std::move(queue_.front());
       queue_.pop_front();
-      lock.unlock();
+      mutex_.Unlock();
       serve(submission);
     }
-    lock.lock();
+    mutex_.Lock();
     serving_ = false;
   }
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Submission> queue_;
-  bool serving_ = false;  ///< by the lane's thread or a helper
-  bool sleeps_ = false;   ///< the lane's thread, and nobody has woken it
-  bool stop_ = false;
-  int announced_ = 0;
-  uint64_t wakes_ = 0;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  std::deque<Submission> queue_ TILEWIRE_GUARDED_BY(mutex_);
+  bool serving_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< by the lane's thread or a helper
+  bool sleeps_ TILEWIRE_GUARDED_BY(mutex_) = false;   ///< the lane's thread, and nobody has woken it
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  int announced_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  uint64_t wakes_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::engine

@@ -38,7 +38,7 @@ Result<Memory> MemoryPool::Allocate(size_t bytes) {
   if (size > kUnallocatable) return Fail(Busy(std::to_string(bytes) + " bytes are more than any memory", -1));
   std::vector<Piece> evicted;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (auto it = free_.find(size); it != free_.end() && !it->second.empty()) {
       std::byte* data = it->second.back();
       it->second.pop_back();
@@ -63,7 +63,7 @@ Result<Memory> MemoryPool::Allocate(size_t bytes) {
     raw = raw_allocate_(size);
   }
   if (!raw) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     leased_ -= need;
     return Fail(raw.error());
   }
@@ -74,7 +74,7 @@ void MemoryPool::Release(std::byte* data, size_t bytes) {
   const size_t size = RoundUp(bytes);
   const auto freed = static_cast<int64_t>(size);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     leased_ -= freed;
     // After the cap was lowered a piece may be one too many.
     if (cap_ == 0 || leased_ + cached_ + freed <= cap_) {
@@ -108,7 +108,7 @@ void MemoryPool::Free(const std::vector<Piece>& pieces) {
 void MemoryPool::SetCap(int64_t cap_bytes) {
   std::vector<Piece> evicted;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     cap_ = std::max<int64_t>(cap_bytes, 0);
     if (cap_ > 0) evicted = Evict(cap_ - leased_);
   }
@@ -118,24 +118,24 @@ void MemoryPool::SetCap(int64_t cap_bytes) {
 void MemoryPool::Trim() {
   std::vector<Piece> evicted;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     evicted = Evict(0);
   }
   Free(evicted);
 }
 
 int64_t MemoryPool::cap_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return cap_;
 }
 
 int64_t MemoryPool::leased_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return leased_;
 }
 
 int64_t MemoryPool::cached_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return cached_;
 }
 

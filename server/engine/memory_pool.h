@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 #include "server/engine/memory.h"
 
 namespace tilewire::engine {
@@ -60,15 +60,15 @@ class MemoryPool {
   void Release(std::byte* data, size_t bytes);
   /// Takes cached pieces out, the largest first, until at most `keep` bytes stay cached. Under the lock; the
   /// caller frees them after it.
-  std::vector<Piece> Evict(int64_t keep);
+  std::vector<Piece> Evict(int64_t keep) TILEWIRE_REQUIRES(mutex_);
   void Free(const std::vector<Piece>& pieces);
 
   const RawAllocate raw_allocate_;
   const RawFree raw_free_;
-  mutable std::mutex mutex_;
-  int64_t cap_;
-  int64_t leased_ = 0, cached_ = 0;
-  std::map<size_t, std::vector<std::byte*>> free_;  ///< by size class
+  mutable Mutex mutex_;
+  int64_t cap_ TILEWIRE_GUARDED_BY(mutex_);
+  int64_t leased_ TILEWIRE_GUARDED_BY(mutex_) = 0, cached_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  std::map<size_t, std::vector<std::byte*>> free_ TILEWIRE_GUARDED_BY(mutex_);  ///< by size class
 };
 
 }  // namespace tilewire::engine

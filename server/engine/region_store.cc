@@ -94,7 +94,7 @@ void RegionStore::Register(const std::string& identity, const RegionRequest& req
       entry->quota_bytes = static_cast<int64_t>(SharedMemory::PageBytes(request.offset, request.bytes));
     entry->keep = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(request.seconds == 0 ? limits_.seconds : request.seconds));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     status = closed_.ok() ? TakeLocked(*entry) : closed_;
   }
   if (!status.ok()) return on_registered(Fail(std::move(status)));
@@ -102,7 +102,7 @@ void RegionStore::Register(const std::string& identity, const RegionRequest& req
     Result<RegionFacts> facts = Admit(entry);
     if (!facts) {
       entry->Close();
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       ReturnLocked(*entry);
     }
     on_registered(std::move(facts));
@@ -111,7 +111,7 @@ void RegionStore::Register(const std::string& identity, const RegionRequest& req
 
 Result<RegionFacts> RegionStore::Admit(const EntryPtr& entry) {
   TILEWIRE_RETURN_IF_ERROR(entry->Open(device_));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!closed_.ok()) return Fail(closed_);
   entry->number = ++last_number_;
   entry->registered = entry->last_used = timer_->Now();
@@ -141,7 +141,7 @@ Result<RegionUse> RegionStore::Use(const std::string& id, const std::string& ide
                                    const std::string& field) {
   RegionUse use;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, field));
     ++entry->users;
     use = RegionUse(entry, [this, kept = entry->shared_from_this()](const Region*) { Unuse(kept); });
@@ -152,7 +152,7 @@ Result<RegionUse> RegionStore::Use(const std::string& id, const std::string& ide
 
 void RegionStore::Unuse(const EntryPtr& entry) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     entry->last_used = timer_->Now();
     if (--entry->users > 0 || !entry->forgotten) return;
   }
@@ -175,7 +175,7 @@ void RegionStore::Release(EntryPtr entry) {
   thread_.Post([this, entry = std::move(entry)] {
     entry->Close();
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       ReturnLocked(*entry);
     }
     if (entry->on_closed) entry->on_closed(Status());
@@ -183,7 +183,7 @@ void RegionStore::Release(EntryPtr entry) {
 }
 
 Status RegionStore::Unregister(const std::string& id, const std::string& identity) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, "region"));
   ForgetLocked(entry);
   return {};
@@ -193,7 +193,7 @@ void RegionStore::Unregister(const std::string& id, const std::string& identity,
                              std::function<void(Status)> on_unregistered) {
   Status status;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (const auto entry = FindLocked(id, identity, "region"); !entry) {
       status = entry.error();
     } else {
@@ -206,7 +206,7 @@ void RegionStore::Unregister(const std::string& id, const std::string& identity,
 
 /// Use moves the end without touching the timer: that looks again when it comes.
 void RegionStore::Expire(uint64_t number) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = regions_.find(number);
   if (found == regions_.end()) return;
   Entry* const entry = found->second;
@@ -234,7 +234,7 @@ RegionFacts RegionStore::FactsOf(const Entry& entry) const {
 
 RegionPage RegionStore::List(const std::string& identity, uint64_t from, size_t count) {
   RegionPage page{.quota_bytes = limits_.bytes_per_identity};
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto owner = owners_.find(identity);
   if (owner == owners_.end()) return page;
   page.registered_bytes = owner->second.bytes;
@@ -251,13 +251,13 @@ RegionPage RegionStore::List(const std::string& identity, uint64_t from, size_t 
 }
 
 void RegionStore::Close(const Status& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (closed_.ok()) closed_ = why;
   while (!regions_.empty()) ForgetLocked(regions_.begin()->second);
 }
 
 void RegionStore::Snapshot(EngineStats* stats) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   stats->regions = static_cast<uint32_t>(regions_.size());
   stats->region_bytes = static_cast<uint64_t>(bytes_);
   stats->region_bytes_most = limits_.prefix.empty() ? 0 : static_cast<uint64_t>(limits_.bytes);

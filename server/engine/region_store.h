@@ -13,17 +13,17 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "kernels/array/status.h"
+#include "server/base/executor.h"
+#include "server/base/mutex.h"
 #include "server/base/stats.h"
 #include "server/engine/device.h"
 #include "server/engine/region.h"
-#include "server/engine/serial_thread.h"
 #include "server/engine/timer.h"
 
 namespace tilewire::engine {
@@ -121,12 +121,13 @@ class RegionStore {
   Status CheckShared(const RegionRequest& request) const;
   Status CheckSharedBytes(const RegionRequest& request) const;
   Status CheckDevice(const RegionRequest& request) const;
-  Status TakeLocked(const Entry& entry);
-  void ReturnLocked(const Entry& entry);
+  Status TakeLocked(const Entry& entry) TILEWIRE_REQUIRES(mutex_);
+  void ReturnLocked(const Entry& entry) TILEWIRE_REQUIRES(mutex_);
   Result<RegionFacts> Admit(const EntryPtr& entry);
-  Result<Entry*> FindLocked(const std::string& id, const std::string& identity, const std::string& field);
+  Result<Entry*> FindLocked(const std::string& id, const std::string& identity, const std::string& field)
+      TILEWIRE_REQUIRES(mutex_);
   void Unuse(const EntryPtr& entry);
-  void ForgetLocked(Entry* entry);
+  void ForgetLocked(Entry* entry) TILEWIRE_REQUIRES(mutex_);
   /// Closes on the store's thread and gives its share of the limits back.
   void Release(EntryPtr entry);
   void Expire(uint64_t number);
@@ -139,15 +140,15 @@ class RegionStore {
   const RegionLimits limits_;
   Device* const device_;
   Timer* const timer_;
-  mutable std::mutex mutex_;
-  Status closed_;
-  uint64_t last_number_ = 0;  ///< regions are numbered as they are registered
-  int64_t bytes_ = 0;         ///< as Owner::bytes, of all
-  int64_t held_ = 0;          ///< as Owner::held, of all
-  std::map<std::string, Owner> owners_;
-  std::map<uint64_t, Entry*> regions_;
-  std::unordered_map<std::string, Entry*> by_id_;
-  uint64_t expired_ = 0;
+  mutable Mutex mutex_;
+  Status closed_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t last_number_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< regions are numbered as they are registered
+  int64_t bytes_ TILEWIRE_GUARDED_BY(mutex_) = 0;         ///< as Owner::bytes, of all
+  int64_t held_ TILEWIRE_GUARDED_BY(mutex_) = 0;          ///< as Owner::held, of all
+  std::map<std::string, Owner> owners_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<uint64_t, Entry*> regions_ TILEWIRE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Entry*> by_id_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t expired_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   SerialThread thread_;  // last: what it runs uses all of the above
 };
 

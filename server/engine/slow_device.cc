@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "server/base/mutex.h"
 #include "server/engine/decorators.h"
 #include "server/engine/forwarding_device.h"
 
@@ -21,10 +20,10 @@ class SlowLane final : public Lane {
       : lane_(std::move(lane)), options_(options), number_(number), thread_([this] { Serve(); }) {}
   ~SlowLane() override {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       stop_ = true;
     }
-    wake_.notify_all();
+    wake_.NotifyAll();
     thread_.join();
   }
 
@@ -58,28 +57,28 @@ class SlowLane final : public Lane {
 
   void Submit(std::chrono::microseconds delay, OnComplete done, std::function<void(OnComplete)> submit) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       delay += SlowJitter(options_, number_, submitted_++);
       queue_.push_back({delay, std::move(done), std::move(submit)});
     }
-    wake_.notify_all();
+    wake_.NotifyAll();
   }
 
   void Serve() {
-    std::unique_lock lock(mutex_);
+    RelockableMutexLock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      while (!stop_ && queue_.empty()) wake_.Wait(mutex_);
       if (queue_.empty()) return;
       Submission submission = std::move(queue_.front());
       queue_.pop_front();
-      lock.unlock();
+      lock.Unlock();
       const TimePoint begin = Clock::now();
       std::this_thread::sleep_for(submission.delay);
       Completion completion = Run(submission);
       completion.begin = begin;  // the delay is part of the execution
       submission.done(completion);
       submission = {};
-      lock.lock();
+      lock.Lock();
     }
   }
 
@@ -87,23 +86,23 @@ class SlowLane final : public Lane {
     std::optional<Completion> result;
     submission.submit([this, &result](const Completion& completion) {
       // Notified under the lock: `result` is gone as soon as the waiting thread sees it.
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       result = completion;
-      wake_.notify_all();
+      wake_.NotifyAll();
     });
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [&] { return result.has_value(); });
+    MutexLock lock(mutex_);
+    while (!result) wake_.Wait(mutex_);
     return *std::move(result);
   }
 
   const std::unique_ptr<Lane> lane_;
   const SlowOptions options_;
   const uint64_t number_;  ///< of the lane
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Submission> queue_;
-  uint64_t submitted_ = 0;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<Submission> queue_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t submitted_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::thread thread_;  ///< last: it uses all the others
 };
 

@@ -1,13 +1,12 @@
 // Calls functions at points in time, on one thread of its own.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 
+#include "server/base/mutex.h"
 #include "server/base/time_source.h"
 
 namespace tilewire::engine {
@@ -35,14 +34,14 @@ class Timer {
   void Run();
 
   TimeSource* const time_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::map<std::pair<TimePoint, Id>, std::function<void()>> due_;
-  std::map<Id, TimePoint> times_;
-  Id last_id_ = 0;
+  Mutex mutex_;
+  CondVar wake_;
+  std::map<std::pair<TimePoint, Id>, std::function<void()>> due_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<Id, TimePoint> times_ TILEWIRE_GUARDED_BY(mutex_);
+  Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   /// When the thread wakes by itself, perhaps for a timer that is gone; only earlier ones need to wake it.
-  TimePoint wakes_at_ = TimePoint::min();
-  bool stop_ = false;
+  TimePoint wakes_at_ TILEWIRE_GUARDED_BY(mutex_) = TimePoint::min();
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

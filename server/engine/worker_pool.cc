@@ -43,10 +43,10 @@ WorkerPool::WorkerPool(int threads) {
 
 WorkerPool::~WorkerPool() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  work_.notify_all();
+  work_.NotifyAll();
   for (auto& thread : threads_) thread.join();
 }
 
@@ -59,31 +59,31 @@ void WorkerPool::ParallelFor(int64_t items, int64_t grain, const Body& body) {
     return;
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     loops_.push_back(&loop);
   }
   const int64_t helpers = std::min<int64_t>(loop.pieces - 1, threads());
-  for (int64_t i = 0; i < helpers; ++i) work_.notify_one();
+  for (int64_t i = 0; i < helpers; ++i) work_.NotifyOne();
   loop.Run(loop.pieces);
   // A worker may still be in its last piece. The lock also makes its writes visible here.
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   Unlist(&loop);
-  left_.wait(lock, [&] { return loop.inside == 0; });
+  while (loop.inside > 0) left_.Wait(mutex_);
 }
 
 void WorkerPool::Work() {
-  std::unique_lock lock(mutex_);
+  RelockableMutexLock lock(mutex_);
   while (true) {
-    work_.wait(lock, [&] { return stop_ || !loops_.empty(); });
+    while (!stop_ && loops_.empty()) work_.Wait(mutex_);
     if (loops_.empty()) return;
     Loop* loop = loops_[turn_++ % loops_.size()];
     ++loop->inside;
-    lock.unlock();
+    lock.Unlock();
     const bool more = loop->Run(kPiecesPerTurn);
-    lock.lock();
+    lock.Lock();
     if (!more) Unlist(loop);
     // The caller may return, and the loop be gone, as soon as the lock is released with nobody inside.
-    if (--loop->inside == 0) left_.notify_all();
+    if (--loop->inside == 0) left_.NotifyAll();
   }
 }
 

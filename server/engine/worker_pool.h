@@ -1,12 +1,12 @@
 // Threads that share data-parallel loops: the compute of the CPU device.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "server/base/mutex.h"
 
 namespace tilewire::engine {
 
@@ -33,14 +33,14 @@ class WorkerPool {
   struct Loop;
 
   void Work();
-  void Unlist(Loop* loop);
+  void Unlist(Loop* loop) TILEWIRE_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable work_;  ///< a loop was listed, or stop_
-  std::condition_variable left_;  ///< a worker left a loop
-  std::vector<Loop*> loops_;      ///< loops that may have pieces left
-  size_t turn_ = 0;               ///< whose turn it is among loops_
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar work_;                                          ///< a loop was listed, or stop_
+  CondVar left_;                                          ///< a worker left a loop
+  std::vector<Loop*> loops_ TILEWIRE_GUARDED_BY(mutex_);  ///< loops that may have pieces left
+  size_t turn_ TILEWIRE_GUARDED_BY(mutex_) = 0;           ///< whose turn it is among loops_
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

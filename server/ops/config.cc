@@ -117,7 +117,9 @@ std::string HelpText(const Flag& flag) {
          "]";
 }
 
-/// Declares all flags; CLI11 collects their values as text.
+/// Declares all flags; CLI11 collects their values as text. It is not told of the environment and the file:
+/// its own reading of them lets the file win over the environment, and its errors do not say where a value
+/// came from.
 void DeclareFlags(CLI::App* app) {
   app->set_version_flag("--version", VersionText(), "Print the version and what was built in, and exit");
   app->add_option("--config", CLI::callback_t(),

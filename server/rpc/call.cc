@@ -8,14 +8,23 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/identity.h"
+#include "server/rpc/receive_limits.h"
 #include "server/rpc/status.h"
 
 namespace tilewire::rpc {
 
-bool CallContext::WaitIdle(TimePoint until) {
-  std::unique_lock lock(mutex);
-  return ended.wait_until(lock, until, [this] { return active == 0; });
+namespace {
+/// What gRPC told the client, as far as it can be known here.
+Status RefusedByGrpc() {
+  return Status(
+      {.code = Code::kResourceExhausted,
+       .reason = "LIMIT",
+       .message = "gRPC refused a message of more than " + std::to_string(kTransportMessageBytes) + " bytes",
+       .field = "message",
+       .value = "more than " + std::to_string(kTransportMessageBytes) + " bytes",
+       .allowed = std::to_string(kMaxMessageBytes)});
 }
+}  // namespace
 
 Call::Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
     : shared_(shared), queue_(queue) {
@@ -28,11 +37,12 @@ Call::~Call() {
   // ready.
   if (cancelled_.load() && (record_.status.ok() || record_.status.reason() == "BYTES_MISSING"))
     record_.status = aborted_;
+  if (cancelled_.load() && input_ended_early_ && aborted_.reason() == "CANCELLED")
+    record_.status = RefusedByGrpc();
   idle_watch_.Stop();
   if (!own_) shared_->observer->OnCallEnd(record_);
   job_.reset();  // with its leases, but where a queue's thread still looks after it (Awaited)
-  std::lock_guard lock(shared_->mutex);
-  if (--shared_->active == 0) shared_->ended.notify_all();
+  shared_->End(this);
 }
 
 void* Call::WatchDone() {
@@ -49,29 +59,12 @@ void Call::Started() {
   started_ = true;
   arrived_ = Clock::now();
   done_.call = shared_from_this();
-  record_.request_id = IncomingText("x-request-id");
-  if (record_.request_id.empty()) record_.request_id = MakeRequestId();
-  record_.traceparent = IncomingText("traceparent");
-  record_.peer = context_.peer();
-  record_.identity = Identity(context_, shared_->identity_header);
-  context_.AddInitialMetadata("x-request-id", record_.request_id);
-  if (!record_.traceparent.empty()) context_.AddInitialMetadata("traceparent", record_.traceparent);
-  {
-    std::lock_guard lock(shared_->mutex);
-    ++shared_->active;
-  }
-  own_ = IncomingText("x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
+  Introduce(&context_, shared_->identity_header, &record_);
+  shared_->Begin(this);
+  own_ = IncomingText(context_, "x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
   if (own_) return;
   shared_->last_arrival = engine().timer().Now();
   shared_->observer->OnCallStart(record_.method);
-}
-
-std::string Call::IncomingText(const std::string& key) const {
-  const auto found = context_.client_metadata().find(key);
-  if (found == context_.client_metadata().end()) return {};
-  const std::string text(found->second.data(), found->second.size());
-  const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-  return visible && text.size() <= kMaxRequestIdBytes ? text : std::string();
 }
 
 std::optional<Clock::duration> Call::TimeLeft() const {
@@ -82,8 +75,8 @@ std::optional<Clock::duration> Call::TimeLeft() const {
   return std::chrono::duration_cast<Clock::duration>(left);
 }
 
-Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                         engine::JobOptions options, bool drained) {
+QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                              engine::JobOptions options, bool drained) {
   record_.operation = operation->name();
   if (shared_->draining.load() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
@@ -92,17 +85,22 @@ Task<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine:
   if (const auto left = TimeLeft()) options.deadline = engine().timer().Now() + *left;
   auto job = co_await OnQueue<Result<std::shared_ptr<engine::Job>>>(queue_, [&](auto resume) {
     const auto id = engine().Open(std::move(operation), options, std::move(resume));
-    std::unique_lock lock(mutex_);
-    waiting_ = id;
-    lock.unlock();
-    if (cancelled_.load()) ClientGone();  // the done event came before the id was known
+    Status aborted;
+    {
+      const MutexLock lock(mutex_);
+      waiting_ = id;
+      aborted = aborted_;
+    }
+    if (!aborted.ok()) Abort(aborted, false);  // that came before the id was known
   });
   if (!job) co_return job;
-  std::unique_lock lock(mutex_);
-  waiting_ = 0;
-  job_ = *job;
-  const Status aborted = aborted_;
-  lock.unlock();
+  Status aborted;
+  {
+    const MutexLock lock(mutex_);
+    waiting_ = 0;
+    job_ = *job;
+    aborted = aborted_;
+  }
   record_.job = (*job)->id();
   if (!aborted.ok()) (*job)->Fail(aborted);
   co_return job;
@@ -117,10 +115,12 @@ Result<std::shared_ptr<engine::Job>> Call::JoinJob(const std::string& id) {
   record_.job = id;
   record_.operation = job->operation().name();
   TILEWIRE_ASSIGN_OR_RETURN(stream_number_, job->Join());
-  std::unique_lock lock(mutex_);
-  job_ = job;
-  const Status aborted = aborted_;
-  lock.unlock();
+  Status aborted;
+  {
+    const MutexLock lock(mutex_);
+    job_ = job;
+    aborted = aborted_;
+  }
   if (!aborted.ok()) job->StreamLost(stream_number_, aborted);
   return job;
 }
@@ -134,6 +134,7 @@ Clock::duration DeadlineSlack(Clock::duration whole) {
 
 void Call::ClientGone() {
   cancelled_.store(true);
+  if (shared_->cutting.load()) return Abort(ServerGone(), false);
   const auto left = TimeLeft();
   const bool late = left && *left <= DeadlineSlack(*left + (Clock::now() - arrived_));
   Abort(late ? Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed")
@@ -146,15 +147,15 @@ void Call::Abort(const Status& status, bool cut) {
   engine::Engine::OpenId waiting = 0;
   Status why;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (aborted_.ok()) aborted_ = status;
     why = aborted_;
     job = job_;
     waiting = std::exchange(waiting_, 0);
   }
   if (waiting) engine().CancelOpen(waiting, why);
-  // The earliest deadline ends the job for all its streams.
-  if (job && why.reason() == "DEADLINE") job->Fail(why);
+  // The earliest deadline ends the job for all its streams, and so does the server's end.
+  if (job && (why.reason() == "DEADLINE" || why.reason() == "DRAINING")) job->Fail(why);
   if (job) job->StreamLost(stream_number_, why);
   // A server may end a call at any time only through the C API; the client sees this very code and message.
   if (cut)
@@ -163,14 +164,14 @@ void Call::Abort(const Status& status, bool cut) {
 }
 
 Status Call::FinalStatus(const Status& status) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return aborted_.ok() ? status : aborted_;
 }
 
 void Call::Ended(const Status& status) {
   std::shared_ptr<engine::Job> job;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     job = job_;
   }
   record_.status = status;
@@ -184,14 +185,20 @@ void Call::Ended(const Status& status) {
   AddRetryPushback(status, &context_);
 }
 
+void Call::InputEndedEarly() {
+  // The transport's errors are the client's doing. A client that half-closes early and then cancels passes
+  // for one whose message was too large: few do, and nothing tells them apart.
+  input_ended_early_ = !grpc_call_failed_before_recv_message(context_.c_call());
+}
+
 void Call::DropJob() {
   std::shared_ptr<engine::Job> job;  // freed after the lock is gone
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   job.swap(job_);
 }
 
 int Call::Sharers() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return job_ ? job_->streams() : 1;
 }
 
@@ -206,8 +213,8 @@ void Call::StartIdleWatch() {
       });
 }
 
-Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,
-                  const wire::Pieces& pieces) {
+QueueTask<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand,
+                       uint64_t offset, const wire::Pieces& pieces) {
   if (Status status = intake.BeginChunk(operand, offset, wire::TotalBytes(pieces)); !status.ok())
     co_return status;
   auto piece = pieces.begin();

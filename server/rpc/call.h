@@ -5,45 +5,20 @@
 #include <grpcpp/server_context.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "server/base/mutex.h"
 #include "server/engine/engine.h"
 #include "server/engine/intake.h"
-#include "server/rpc/allowance.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/coroutine.h"
 #include "server/rpc/idle_watch.h"
 #include "server/rpc/observer.h"
 #include "server/rpc/slices.h"
 
 namespace tilewire::rpc {
-
-/// What every call of a server shares. Outlives the calls.
-struct CallContext {
-  engine::Engine* engine = nullptr;
-  CallObserver* observer = nullptr;
-  std::string version;          ///< of the server, for Describe
-  std::string probe_token;      ///< marks the server's own calls, which are neither logged nor counted
-  std::string identity_header;  ///< lower case; empty: everybody is anonymous
-  double idle_seconds = 30;
-  std::vector<std::string> endpoints;
-  std::atomic<bool> draining{false};
-  std::atomic<TimePoint> last_arrival{TimePoint{}};
-  int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
-  Allowance streams{"streams"};                  ///< windows, and messages being read
-  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
-  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
-
-  // Calls between their start and the end of their last coroutine.
-  std::mutex mutex;
-  std::condition_variable ended;
-  int active = 0;
-  /// Waits until no call is active; false when `until` came first.
-  bool WaitIdle(TimePoint until);
-};
 
 /// One call. Shared by its coroutines and by gRPC's done event; its destructor reports the end.
 class Call : public std::enable_shared_from_this<Call> {
@@ -65,14 +40,16 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// Plans are made; admits the job as `options` say, but for identity and times, which are the call's.
   /// UNAVAILABLE `DRAINING` while draining, unless it may be `drained`: fetches what would else be lost.
-  Task<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
-                                                     engine::JobOptions options, bool drained = false);
+  QueueTask<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                          engine::JobOptions options, bool drained = false);
   /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
   Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
   /// Which of the job's streams this call is.
   int stream_number() const { return stream_number_; }
   /// Ends the call from outside its coroutines: fails the job; `cut` also ends what waits for the client.
   void Abort(const Status& status, bool cut);
+  /// Whether it waits for its first message: whatever it is told, it goes on waiting unless it is cut.
+  bool waits_for_open() const { return idle_watch_.reading.load() && !idle_watch_.opened.load(); }
   /// The status to report: what aborted the call, if anything did, else `status`.
   Status FinalStatus(const Status& status);
   /// Remembers how the call ended, and what to tell about the time it took.
@@ -80,6 +57,9 @@ class Call : public std::enable_shared_from_this<Call> {
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
   void DropJob();
   bool cancelled() const { return cancelled_.load(); }
+  /// Input ended early, and not by the transport: the client half-closed or, if the call is then cancelled,
+  /// gRPC refused a message by itself. Told once, by the coroutine that reads.
+  void InputEndedEarly();
 
   IdleWatch& idle_watch() { return idle_watch_; }
   /// Ends the call with DEADLINE_EXCEEDED `IDLE` when its client stalls.
@@ -93,7 +73,6 @@ class Call : public std::enable_shared_from_this<Call> {
   };
   void ClientGone();
   int Sharers();
-  std::string IncomingText(const std::string& key) const;
   /// How long until the client's deadline by gRPC's clock, if there is one.
   std::optional<Clock::duration> TimeLeft() const;
 
@@ -106,19 +85,20 @@ class Call : public std::enable_shared_from_this<Call> {
   CallRecord record_;
   int stream_number_ = 0;
   bool started_ = false;
-  bool own_ = false;  ///< the server's own probe
+  bool own_ = false;                ///< the server's own probe
+  bool input_ended_early_ = false;  ///< as of InputEndedEarly
   std::atomic<bool> cancelled_{false};
 
-  std::mutex mutex_;
-  std::shared_ptr<engine::Job> job_;
-  engine::Engine::OpenId waiting_ = 0;
-  Status aborted_;
+  Mutex mutex_;
+  std::shared_ptr<engine::Job> job_ TILEWIRE_GUARDED_BY(mutex_);
+  engine::Engine::OpenId waiting_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  Status aborted_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 /// Copies a chunk into the job, waiting for staging blocks as needed. `pieces` are `bytes` bytes at `offset`
 /// of `operand`. Fails as Intake::BeginChunk does, or with the job's failure.
-Task<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand, uint64_t offset,
-                  const wire::Pieces& pieces);
+QueueTask<Status> Feed(Call& call, engine::Job& job, engine::Intake& intake, uint32_t operand,
+                       uint64_t offset, const wire::Pieces& pieces);
 
 /// The status of an exception that left a handler: INTERNAL, its text in the log only.
 Status Bug(const std::exception* error);

@@ -2,6 +2,9 @@
 //
 // Rules that keep it right:
 //   - one thread serves a queue (ServeJobs), so two events of one queue never run at once;
+//   - what is awaited says where it resumes (Resumes): gRPC's operations and OnQueue() on the queue's thread,
+//   OnAnyThread() where the callback happens to be called. A QueueTask never leaves its queue's thread, which
+//   the compiler checks; a Task may end on any thread;
 //   - whoever starts an operation touches nothing of the coroutine's frame afterwards: the event may already
 //   have resumed it;
 //   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines. What it has
@@ -21,6 +24,17 @@
 
 namespace tilewire::rpc {
 
+/// On which thread a coroutine goes on once what it awaits is there.
+enum class Resumes : uint8_t {
+  kOnQueue,   ///< the one that serves the queue
+  kAnywhere,  ///< the one that brought it: a lane's, a timer's, an executor's. No place to block or to stay
+              ///< long.
+};
+
+/// Whether a coroutine of that promise may await what resumes it there.
+template <typename Promise, Resumes where>
+concept MayResume = where == Resumes::kOnQueue || Promise::kResumes == Resumes::kAnywhere;
+
 /// What a completion-queue tag points to.
 class Event {
  public:
@@ -34,6 +48,7 @@ class Event {
 /// catch.
 struct Detached {
   struct promise_type {
+    static constexpr Resumes kResumes = Resumes::kAnywhere;
     Detached get_return_object() noexcept { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
@@ -42,12 +57,14 @@ struct Detached {
   };
 };
 
-/// A coroutine that starts when awaited and resumes its awaiter with a value, or rethrows. Await it exactly
-/// once.
-template <typename T>
+/// A coroutine that starts when awaited and resumes its awaiter with a value, or rethrows: where `where`
+/// says, or without any change of thread. Await it exactly once.
+template <typename T, Resumes where = Resumes::kAnywhere>
 class [[nodiscard]] Task {
  public:
+  static constexpr Resumes kResumes = where;
   struct promise_type {
+    static constexpr Resumes kResumes = where;
     std::optional<T> value;
     std::exception_ptr exception;
     std::coroutine_handle<> awaiter;
@@ -76,7 +93,10 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter) noexcept {
+  template <typename Promise>
+  requires MayResume<Promise, where> std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> awaiter)
+  noexcept {
     handle_.promise().awaiter = awaiter;
     return handle_;
   }
@@ -89,15 +109,23 @@ class [[nodiscard]] Task {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// Awaits one gRPC operation: `start(tag)` must start exactly one operation with that tag. Yields its `ok`.
+/// One that stays on its queue's thread: it awaits nothing that could resume it elsewhere.
+template <typename T>
+using QueueTask = Task<T, Resumes::kOnQueue>;
+
+/// Awaits one gRPC operation: `start(tag)` must start exactly one operation with that tag. Yields its `ok`,
+/// on the thread of the queue that the operation was given.
 template <typename Start>
 class [[nodiscard]] Operation final : public Event {
  public:
+  static constexpr Resumes kResumes = Resumes::kOnQueue;
   explicit Operation(Start start) : start_(std::move(start)) {}
   Operation(const Operation&) = delete;
 
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> awaiter) {
+  template <typename Promise>
+  requires MayResume<Promise, kResumes>
+  void await_suspend(std::coroutine_handle<Promise> awaiter) {
     awaiter_ = awaiter;
     start_(static_cast<void*>(static_cast<Event*>(this)));
   }
@@ -114,9 +142,11 @@ class [[nodiscard]] Operation final : public Event {
 };
 
 /// A gRPC operation that is begun now and awaited later, once, by one coroutine. What the operation writes to
-/// must outlive it: await it, if pending(), before that memory goes. It may be begun anew after each await.
-class Ahead final : public Event {
+/// must outlive it: await it, if pending(), before that memory goes. It may be begun anew after each await,
+/// which resumes on the queue's thread.
+class Ahead : public Event {
  public:
+  static constexpr Resumes kResumes = Resumes::kOnQueue;
   Ahead() = default;
   Ahead(const Ahead&) = delete;
 
@@ -132,7 +162,9 @@ class Ahead final : public Event {
   // To be awaited; yields its `ok`. Here an event may come between Begin and the await, or during it, so both
   // sides say where they are.
   bool await_ready() const noexcept { return state_.load(std::memory_order_acquire) == kEnded; }
-  bool await_suspend(std::coroutine_handle<> awaiter) noexcept {
+  template <typename Promise>
+  requires MayResume<Promise, kResumes>
+  bool await_suspend(std::coroutine_handle<Promise> awaiter) noexcept {
     awaiter_ = awaiter;
     State expected = kUnderWay;
     return state_.compare_exchange_strong(expected, kAwaited, std::memory_order_acq_rel);
@@ -154,21 +186,24 @@ class Ahead final : public Event {
 };
 
 /// Awaits a callback: `start(resume)` must arrange that `resume(T)` is called exactly once, on any thread,
-/// perhaps before it returns. With a queue the coroutine goes on on that queue's thread (17 µs more), else on
-/// the calling thread.
-template <typename T, typename Start>
+/// perhaps before it returns: then the coroutine just goes on. Else, with kOnQueue, it resumes on the thread
+/// of `queue` (17 µs more), and with kAnywhere on the one that calls resume().
+template <typename T, Resumes where, typename Start>
 class [[nodiscard]] Callback final : public Event {
  public:
+  static constexpr Resumes kResumes = where;
   Callback(grpc::CompletionQueue* queue, Start start) : queue_(queue), start_(std::move(start)) {}
   Callback(const Callback&) = delete;
 
   bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> awaiter) {
+  template <typename Promise>
+  requires MayResume<Promise, kResumes>
+  bool await_suspend(std::coroutine_handle<Promise> awaiter) {
     awaiter_ = awaiter;
     start_([this](T value) {
       value_.emplace(std::move(value));
       if (!second_.exchange(true)) return;  // called before await_suspend was through: it goes on by itself
-      if (queue_) {
+      if constexpr (where == Resumes::kOnQueue) {
         alarm_.Set(queue_, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
       } else {
         awaiter_.resume();
@@ -188,13 +223,15 @@ class [[nodiscard]] Callback final : public Event {
   grpc::Alarm alarm_;
 };
 
+/// Awaits a callback and resumes on the thread of `queue`, which is the coroutine's.
 template <typename T, typename Start>
-Callback<T, Start> OnQueue(grpc::CompletionQueue* queue, Start start) {
-  return Callback<T, Start>(queue, std::move(start));
+Callback<T, Resumes::kOnQueue, Start> OnQueue(grpc::CompletionQueue* queue, Start start) {
+  return Callback<T, Resumes::kOnQueue, Start>(queue, std::move(start));
 }
+/// Awaits a callback and resumes on whichever thread makes it.
 template <typename T, typename Start>
-Callback<T, Start> OnAnyThread(Start start) {
-  return Callback<T, Start>(nullptr, std::move(start));
+Callback<T, Resumes::kAnywhere, Start> OnAnyThread(Start start) {
+  return Callback<T, Resumes::kAnywhere, Start>(nullptr, std::move(start));
 }
 
 /// Serves a queue until it is shut down and drained.

@@ -18,14 +18,18 @@ Status BadOrder(const std::string& message) {
 }
 /// Asks for the next message.
 void BeginRead(ExecuteCall& call) {
-  call.next_read.Begin([&](void* tag) { call.stream.Read(&call.next_message, tag); });
+  call.next_read.Begin([&](void* tag) { call.stream.Read(&call.next_read.message, tag); });
 }
-/// The message that was asked for; nothing when the client half-closed or the call is over.
-Task<bool> AwaitRead(ExecuteCall& call, Received* message) {
+/// The message that was asked for; false when the client half-closed or the call is over. Fails where it is
+/// refused unread.
+QueueTask<Result<bool>> AwaitRead(ExecuteCall& call, Received* message) {
   call.idle_watch().reading = true;
   const bool ok = co_await call.next_read;
   call.idle_watch().reading = false;
-  co_return ok && message->Take(&call.next_message);
+  if (!call.next_read.refusal.ok()) co_return Fail(call.next_read.refusal);
+  if (!ok) co_return false;
+  if (Status status = message->Take(&call.next_read.message); !status.ok()) co_return Fail(status);
+  co_return true;
 }
 
 /// What is kept of an Open while the call runs; the message itself is gone before the call waits for
@@ -79,7 +83,7 @@ int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
 }
 
 /// One message after Open; `receive` is its span as far as it is known.
-Task<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
+QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
   const auto envelope = wire::SplitExecute(message.pieces());
   if (envelope && envelope->chunk) {
     receive.index = envelope->chunk->offset / static_cast<uint64_t>(call.job->block_bytes());
@@ -111,12 +115,14 @@ bool MayReadAhead(ExecuteCall& call, size_t message_bytes) {
   return call.held_ahead.TryReach(NextMessageBytes(message_bytes));
 }
 
-Task<Status> ReadAll(ExecuteCall& call) {
+QueueTask<Status> ReadAll(ExecuteCall& call) {
   for (;;) {
     Received message;
     if (!call.next_read.pending()) BeginRead(call);
     Span receive{.stage = Stage::kReceive, .begin = Clock::now(), .track = Track(call)};
-    if (!co_await AwaitRead(call, &message)) break;
+    const auto read = co_await AwaitRead(call, &message);
+    if (!read) co_return read.error();
+    if (!*read) break;
     receive.end = Clock::now();
     call.holding.Admit(HeldWhileReading(call, message.bytes()));
     // At once: what is checked, copied or waits for a block below would else keep the client waiting, too.
@@ -126,7 +132,9 @@ Task<Status> ReadAll(ExecuteCall& call) {
     message.Clear();
     call.held_ahead.Release();
   }
-  co_return call.intake->HalfClosed();
+  Status status = call.intake->HalfClosed();
+  if (!status.ok()) call.InputEndedEarly();
+  co_return status;
 }
 
 Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
@@ -146,19 +154,35 @@ Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
   call->intake.reset();  // unfinished blocks go back at once
   // The status is on its way, so this ends soon; a message that comes yet is of no use to anybody.
   if (call->next_read.pending()) (void)co_await call->next_read;
-  call->next_message.Clear();
+  call->next_read.message.Clear();
 }
 
 /// The first message; its memory goes when it is parsed.
-Task<Result<Opening>> ReadOpen(ExecuteCall& call) {
+QueueTask<Result<Opening>> ReadOpen(ExecuteCall& call) {
   Received message;
   BeginRead(call);
-  if (!co_await AwaitRead(call, &message)) co_return Fail(BadOrder("the stream ended before open"));
+  const auto read = co_await AwaitRead(call, &message);
+  if (!read) co_return Fail(read.error());
+  if (!*read) {
+    call.InputEndedEarly();
+    co_return Fail(BadOrder("the stream ended before open"));
+  }
   Finder finder(&call.engine(), call.record().identity);
   co_return ParseOpening(message, call.put_only(), &finder);
 }
 
 }  // namespace
+
+void MessageRead::Complete(bool ok) {
+  const size_t bytes = ok ? message.Length() : 0;
+  if (bytes > static_cast<size_t>(kMaxMessageBytes))
+    refusal = OverLimit("message", std::to_string(bytes) + " bytes",
+                        std::to_string(kMaxMessageBytes) + "; send smaller chunks, of 1 MiB at best")
+                  .value();
+  if (ok && refusal.ok()) refusal = CheckUncompressed(&message);
+  if (!refusal.ok()) message.Clear();
+  Ahead::Complete(ok);
+}
 
 Task<Status> ExecuteCall::Serve() {
   ExecuteCall& call = *this;

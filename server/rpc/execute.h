@@ -14,6 +14,16 @@
 
 namespace tilewire::rpc {
 
+/// A stream's next message, asked for ahead. One that no call may have is dropped when it comes, not when the
+/// call gets to it.
+class MessageRead final : public Ahead {
+ public:
+  void Complete(bool ok) override;
+
+  grpc::ByteBuffer message;
+  Status refusal;  ///< why `message` was dropped
+};
+
 class ExecuteCall final : public StreamCall {
  public:
   /// With `put_only` no other operation may be opened.
@@ -30,10 +40,8 @@ class ExecuteCall final : public StreamCall {
 
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   Holding holding;
-  Holding held_ahead;  ///< for the message after the one being staged
-  // The read under way and where its message comes to; they stay while it is pending.
-  Ahead next_read;
-  grpc::ByteBuffer next_message;
+  Holding held_ahead;     ///< for the message after the one being staged
+  MessageRead next_read;  ///< stays while it is pending
   std::unique_ptr<engine::Intake> intake;
 
  private:

@@ -7,7 +7,7 @@ namespace tilewire::rpc {
 void IdleWatch::Start(std::weak_ptr<void> owner, engine::Timer* timer, double idle_seconds,
                       int64_t block_bytes, std::function<int()> sharers, OnIdle on_idle) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     owner_ = std::move(owner);
     timer_ = timer;
     idle_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(idle_seconds));
@@ -20,7 +20,7 @@ void IdleWatch::Start(std::weak_ptr<void> owner, engine::Timer* timer, double id
 }
 
 void IdleWatch::Stop() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   watching_ = false;
   if (timer_) timer_->Cancel(std::exchange(next_look_, 0));
 }
@@ -32,7 +32,7 @@ void IdleWatch::Look(uint64_t last_progress, TimePoint since) {
   // A client that reads gets the status with its details; one that does not, or that never opened, can only
   // be cut off.
   if (now - since >= idle_ * sharers_()) on_idle_(writing.load() || !opened.load());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!watching_) return;
   next_look_ = timer_->At(now + idle_ / 8, [this, owner = owner_, progress, since] {
     if (const auto alive = owner.lock()) Look(progress, since);

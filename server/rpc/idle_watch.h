@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "server/base/mutex.h"
 #include "server/engine/timer.h"
 
 namespace tilewire::rpc {
@@ -42,9 +42,9 @@ class IdleWatch {
   uint64_t block_bytes_ = 1;
   std::function<int()> sharers_;
   OnIdle on_idle_;
-  std::mutex mutex_;
-  engine::Timer::Id next_look_ = 0;
-  bool watching_ = false;
+  Mutex mutex_;
+  engine::Timer::Id next_look_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  bool watching_ TILEWIRE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tilewire::rpc

@@ -8,14 +8,14 @@
 
 namespace tilewire::rpc {
 
-/// The request in `buffer`, which is emptied. RESOURCE_EXHAUSTED `LIMIT`: over 64 KiB; INVALID_ARGUMENT
-/// `BAD_MESSAGE`: no such message.
+/// The request in `buffer`, which is emptied. RESOURCE_EXHAUSTED `LIMIT`: over 64 KiB; UNIMPLEMENTED
+/// `COMPRESSED`; INVALID_ARGUMENT `BAD_MESSAGE`: no such message.
 template <typename Proto>
 Result<Proto> ParsePlain(grpc::ByteBuffer* buffer) {
-  if (buffer->Length() > static_cast<size_t>(kMaxHeaderBytes))
-    return OverLimit("request", std::to_string(buffer->Length()) + " bytes", std::to_string(kMaxHeaderBytes));
   Received message;
-  if (!message.Take(buffer)) return Fail(Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message"));
+  TILEWIRE_RETURN_IF_ERROR(message.Take(buffer));
+  if (message.bytes() > static_cast<size_t>(kMaxHeaderBytes))
+    return OverLimit("request", std::to_string(message.bytes()) + " bytes", std::to_string(kMaxHeaderBytes));
   std::string bytes;
   for (const wire::Bytes piece : message.pieces())
     bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());

@@ -10,6 +10,11 @@ namespace tilewire::rpc {
 /// `--receive-quota`: with the rest of an idle server, and what the allocator keeps, it stays under the 256
 /// MiB that a server may take beside its budgets.
 inline constexpr int64_t kDefaultReceiveQuotaBytes = 192 * kMiB;
+/// gRPC's own limit lies above ours (kMaxUnaryBytes, kMaxMessageBytes), so that ours can say what to do
+/// instead. Not far above: gRPC's health and reflection services copy whatever they are sent. It is no bound
+/// on memory: gRPC 1.51 looks at a message's size only when all of it is here.
+inline constexpr int64_t kTransportMessageBytes = 8 * kMiB;
+static_assert(kTransportMessageBytes > kMaxMessageBytes && kTransportMessageBytes > kMaxUnaryBytes);
 /// `--receive-window`.
 inline constexpr int64_t kDefaultReceiveWindowBytes = 128 * kKiB;
 

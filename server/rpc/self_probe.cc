@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/base/timing.h"
 #include "tilewire/v1/device.grpc.pb.h"
 
 namespace tilewire::rpc {
@@ -21,10 +22,10 @@ SelfProbe::SelfProbe(std::vector<std::string> addresses, std::string token, Repo
 
 SelfProbe::~SelfProbe() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   thread_.join();
 }
 
@@ -44,9 +45,14 @@ std::string SelfProbe::Dial(const std::string& address) const {
 
 void SelfProbe::Run() {
   int failures = 0;
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kPeriod, [this] { return stop_; })) {
-    lock.unlock();
+  for (;;) {
+    {
+      const MutexLock lock(mutex_);
+      const TimePoint next = Clock::now() + kPeriod;
+      while (!stop_ && wake_.WaitUntil(mutex_, next)) {
+      }
+      if (stop_) return;
+    }
     std::string why;
     for (const std::string& address : addresses_)
       if (why.empty()) why = Dial(address);
@@ -56,7 +62,6 @@ void SelfProbe::Run() {
     } else if (++failures == kFailures) {
       report_(false, why);
     }
-    lock.lock();
   }
 }
 

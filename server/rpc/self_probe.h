@@ -2,12 +2,12 @@
 // checks over older connections still look fine.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "server/base/mutex.h"
 
 namespace tilewire::rpc {
 
@@ -27,9 +27,9 @@ class SelfProbe {
   const std::vector<std::string> addresses_;
   const std::string token_;
   const Report report_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -9,9 +9,9 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
-#include <mutex>
 #include <thread>
 
+#include "server/base/mutex.h"
 #include "server/rpc/arrays.h"
 #include "server/rpc/awaited.h"
 #include "server/rpc/execute.h"
@@ -20,6 +20,7 @@
 #include "server/rpc/self_probe.h"
 #include "server/rpc/transport.h"
 #include "server/rpc/unary.h"
+#include "server/rpc/unknown.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -81,7 +82,7 @@ class ServerImpl final : public Server {
 
  private:
   void SetHealth(const char* service, bool serving) {
-    std::lock_guard lock(health_mutex_);
+    MutexLock lock(health_mutex_);
     if (server_) server_->GetHealthCheckService()->SetServingStatus(service, serving);
   }
   void StartProbe();
@@ -103,10 +104,11 @@ class ServerImpl final : public Server {
   ArraysService arrays_;
   RegionsService regions_;
   DeviceService device_;
+  UnknownMethods unknown_{&shared_};
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
-  std::mutex health_mutex_;  ///< health may be told while the server goes away
+  Mutex health_mutex_;  ///< health may be told while the server goes away
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
   std::unique_ptr<SelfProbe> probe_;
@@ -133,6 +135,7 @@ Status ServerImpl::Listen() {
   builder.RegisterService(&arrays_);
   builder.RegisterService(&regions_);
   builder.RegisterService(&device_);
+  builder.RegisterCallbackGenericService(&unknown_);
   AddListeners(&builder);
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
   for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
@@ -257,16 +260,16 @@ void ServerImpl::AcceptRegions(grpc::ServerCompletionQueue* queue) {
 void ServerImpl::Shutdown(TimePoint until) {
   if (!server_) return;
   probe_.reset();
-  const auto left = std::max(until - Clock::now(), Clock::duration::zero());
-  server_->Shutdown(std::chrono::system_clock::now() +
-                    std::chrono::duration_cast<std::chrono::system_clock::duration>(left));
+  // First, because gRPC would cut what still runs, and nobody could tell that from clients going away.
+  shared_.EndCalls(until);
+  server_->Shutdown(std::chrono::system_clock::now());
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
   shared_.WaitIdle(TimePoint::max());
   for (auto& queue : queues_) queue->Shutdown();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
-  std::lock_guard lock(health_mutex_);
+  MutexLock lock(health_mutex_);
   server_.reset();
 }
 

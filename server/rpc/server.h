@@ -45,7 +45,8 @@ class Server {
   virtual bool WaitIdle(TimePoint until) = 0;
   /// When the last call came, refused ones included; long ago where none has. Thread-safe.
   virtual TimePoint last_arrival() const = 0;
-  /// Ends everything: cancels calls that still run at `until`, then stops the threads.
+  /// Drains, and ends everything: calls that still run at `until` are UNAVAILABLE `DRAINING`, then listeners
+  /// and threads stop. Clients that do not take their status keep it for up to two seconds more.
   virtual void Shutdown(TimePoint until) = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "server/rpc/slices.h"
 
+#include <grpcpp/support/proto_buffer_reader.h>
+
 #include <utility>
 
 #include "server/base/limits.h"
@@ -10,6 +12,15 @@ namespace {
 struct Hold {
   std::shared_ptr<const void> piece;
   engine::Engine* engine;
+};
+
+/// What gRPC notes of a message beside its bytes, which no public class tells.
+class Peek final : public grpc::ProtoBufferReader {
+ public:
+  using ProtoBufferReader::ProtoBufferReader;
+  bool compressed() {
+    return status().ok() && reader()->buffer_in->data.raw.compression != GRPC_COMPRESS_NONE;
+  }
 };
 
 // Runs on any gRPC thread, perhaps under its locks: it only passes the buffer on.
@@ -26,13 +37,21 @@ void Received::Clear() {
   buffer_.Clear();
 }
 
-bool Received::Take(grpc::ByteBuffer* buffer) {
+Status CheckUncompressed(grpc::ByteBuffer* message) {
+  if (!Peek(message).compressed()) return {};
+  return Status(Code::kUnimplemented, "COMPRESSED",
+                "the message is compressed, which this server does not take; send it as it is");
+}
+
+Status Received::Take(grpc::ByteBuffer* buffer) {
   Clear();
   buffer_.Swap(buffer);
   buffer->Clear();
-  if (!buffer_.Dump(&slices_).ok()) return false;
+  TILEWIRE_RETURN_IF_ERROR(CheckUncompressed(&buffer_));
+  if (!buffer_.Dump(&slices_).ok())
+    return Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message");
   for (const grpc::Slice& slice : slices_) pieces_.emplace_back(slice.begin(), slice.size());
-  return true;
+  return {};
 }
 
 size_t Message::AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes,

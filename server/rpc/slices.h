@@ -12,14 +12,18 @@
 
 namespace tilewire::rpc {
 
+/// UNIMPLEMENTED `COMPRESSED` where the message came compressed.
+Status CheckUncompressed(grpc::ByteBuffer* message);
+
 /// A received message: holds the slices that its pieces point into.
 class Received {
  public:
   Received() = default;
   Received(const Received&) = delete;
   Received& operator=(const Received&) = delete;
-  /// Takes the buffer's slices; false when gRPC cannot give them out.
-  bool Take(grpc::ByteBuffer* buffer);
+  /// Takes the buffer's slices. UNIMPLEMENTED `COMPRESSED`; INVALID_ARGUMENT `BAD_MESSAGE` where gRPC cannot
+  /// give them out.
+  Status Take(grpc::ByteBuffer* buffer);
   /// Gives the memory back; pieces end with it.
   void Clear();
   const wire::Pieces& pieces() const { return pieces_; }

@@ -13,14 +13,14 @@ Status Disconnected() {
   return Status(Code::kCancelled, "CANCELLED", "the client is gone");
 }
 
-Task<bool> Write(StreamCall& call, grpc::ByteBuffer buffer) {
+QueueTask<bool> Write(StreamCall& call, grpc::ByteBuffer buffer) {
   call.idle_watch().writing = true;
   const bool ok = co_await Operation([&](void* tag) { call.StartWrite(buffer, tag); });
   call.idle_watch().writing = false;
   co_return ok;
 }
 
-Task<bool> Write(StreamCall& call, const v1::ExecuteResponse& response) {
+QueueTask<bool> Write(StreamCall& call, const v1::ExecuteResponse& response) {
   Message message;
   message.AddCopy(response.SerializeAsString());
   const bool ok = co_await Write(call, message.Build());
@@ -33,7 +33,7 @@ namespace {
 /// How often this copies the bytes of a response: into its serialised form, and that into a slice.
 constexpr uint64_t kResponseCopies = 2;
 
-Task<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, size_t chunk_bytes) {
+QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, size_t chunk_bytes) {
   for (size_t from = 0; from < piece.bytes; from += chunk_bytes) {
     const size_t bytes = std::min(chunk_bytes, piece.bytes - from);
     Message message;
@@ -73,7 +73,7 @@ Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlin
   }
 }
 
-Task<Status> SendResult(StreamCall& call, std::string inlined) {
+QueueTask<Status> SendResult(StreamCall& call, std::string inlined) {
   const engine::Operation& operation = call.job->operation();
   v1::ExecuteResponse response;
   v1::ArrayResult* array = response.mutable_result()->add_results();

@@ -32,14 +32,14 @@ inline uint32_t Track(const StreamCall& call) {
 /// What a call that was cut off ends with.
 Status Disconnected();
 /// Sends a message; false when the client is gone.
-Task<bool> Write(StreamCall& call, grpc::ByteBuffer buffer);
-Task<bool> Write(StreamCall& call, const v1::ExecuteResponse& response);
+QueueTask<bool> Write(StreamCall& call, grpc::ByteBuffer buffer);
+QueueTask<bool> Write(StreamCall& call, const v1::ExecuteResponse& response);
 /// What the client is told of the admitted job.
 void FillOpened(const StreamCall& call, v1::Opened* opened);
 /// Sends the runs of output that fall to this stream. A result that goes into the Result message is gathered
 /// in `inlined` by the first stream; the others then send none.
 Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlined);
 /// Sends the Result, with where it is if it was not sent.
-Task<Status> SendResult(StreamCall& call, std::string inlined);
+QueueTask<Status> SendResult(StreamCall& call, std::string inlined);
 
 }  // namespace tilewire::rpc

@@ -44,11 +44,12 @@ void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* bu
     builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, static_cast<int>(limits.window));
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
   }
-  builder->SetMaxReceiveMessageSize(static_cast<int>(kMaxMessageBytes));
+  builder->SetMaxReceiveMessageSize(static_cast<int>(kTransportMessageBytes));
   builder->SetMaxSendMessageSize(-1);
-  // Compressed messages are refused: gRPC inflates them before it looks at their size.
-  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
-    builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
+  // Compressed messages are ours to refuse too, as they came: gRPC would inflate them before it looks at
+  // their size, or, told to take none, end the call without anybody knowing.
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);  // nor does it offer to take any
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
                               0);  // a taken port is an error, not a share of its calls
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);

@@ -11,7 +11,7 @@
 
 namespace tilewire::rpc {
 
-/// Message and receive limits, refused compression, connection limits.
+/// Receive limits, messages as they came whatever their size or compression, connection limits.
 void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder);
 
 /// Of `listeners` ("host:port", "unix:PATH") those that a client can be sent to. Nobody can dial a wildcard;

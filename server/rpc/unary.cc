@@ -172,7 +172,7 @@ Result<Request> ParseWith(Result<Request> (*parse)(const Received&, Finder*), co
 }
 
 /// Brings the bytes of every operand that was sent.
-Task<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
+QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
   if (!job->takes_input()) co_return Status();
   engine::Intake intake(job);
   for (uint32_t i = 0; i < view.operands.size(); ++i) {
@@ -209,8 +209,7 @@ class Helping {
 Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Received&, Finder*),
                          grpc::ByteBuffer* reply) {
   Received message;
-  if (!message.Take(&call.request))
-    co_return Status(Code::kInvalidArgument, "BAD_MESSAGE", "unreadable message");
+  if (Status status = message.Take(&call.request); !status.ok()) co_return status;
   auto request = ParseWith(parse, message, call);
   if (!request) co_return request.error();
   if (Status status = CheckSizes(*request); !status.ok()) co_return status;

@@ -85,7 +85,8 @@ class Bench:
 def values_of(runs, *path):
     """A figure of each run, found by its keys; None where a run has none."""
     values = []
-    for value in runs:
+    for one in runs:
+        value = one
         for key in path:
             value = value.get(key) if value else None
         values.append(value)

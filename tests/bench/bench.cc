@@ -2,18 +2,11 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "kernels/rmse/rmse.h"
 
 namespace tilewire::bench {
-
-double Quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<size_t>(q * static_cast<double>(values.size())))];
-}
 
 float* RandomFloats(size_t count, uint64_t seed) {
   auto* data = static_cast<float*>(

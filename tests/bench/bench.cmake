@@ -4,8 +4,9 @@ find_package(nlohmann_json REQUIRED)
 add_executable(tilewire_engine_bench ${CMAKE_CURRENT_LIST_DIR}/engine_bench.cc ${CMAKE_CURRENT_LIST_DIR}/copies.cc)
 target_link_libraries(tilewire_engine_bench PRIVATE tilewire_engine CLI11::CLI11 nlohmann_json::nlohmann_json)
 # At a size that measures nothing: that it runs, and that what it writes can be read.
-add_test(NAME bench.engine COMMAND tilewire_engine_bench --device cpu --mib 8 --block-kib 256 --rounds 1 --json engine_bench.json)
-set_tests_properties(bench.engine PROPERTIES LABELS integration PASS_REGULAR_EXPRESSION "transpose_batched +[0-9]" TIMEOUT 120)
+tilewire_script_test(bench.engine LABELS script TIMEOUT 120 NEEDS tilewire_engine_bench
+  COMMAND tilewire_engine_bench --device cpu --mib 8 --block-kib 256 --rounds 1 --json engine_bench.json)
+set_tests_properties(bench.engine PROPERTIES PASS_REGULAR_EXPRESSION "transpose_batched +[0-9]")
 if(NOT TILEWIRE_RPC)
   return()
 endif()
@@ -15,7 +16,7 @@ set(bench_sources main bench report child raw_client wire small mixed callers ac
 list(TRANSFORM bench_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM bench_sources APPEND .cc)
 add_executable(tilewire_bench ${bench_sources})
-target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_ops CLI11::CLI11
+target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_figures tilewire_ops CLI11::CLI11
                                              nlohmann_json::nlohmann_json)
 add_dependencies(tilewire_bench tilewired tilewire_raw_peer)
 # Nothing of ours but the contract: its figures are held against those of tilewire-load.

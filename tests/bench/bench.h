@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/cpp/client.h"
+#include "kernels/figures/statistics.h"
 #include "tests/bench/child.h"
 
 namespace tilewire::bench {
@@ -28,12 +29,6 @@ void AddMixed(CLI::App* app, const Common& common, Run* run);
 void AddCallers(CLI::App* app, const Common& common, Run* run);
 void AddAccess(CLI::App* app, const Common& common, Run* run);
 void AddOverload(CLI::App* app, const Common& common, Run* run);
-
-/// The value below which a share `q` of the values lies; of no values 0.
-double Quantile(std::vector<double> values, double q);
-inline double Median(std::vector<double> values) {
-  return Quantile(std::move(values), .5);
-}
 
 /// Random finite f32: zeros would be a special case for nobody's hardware, but they hide mistakes. Mapped,
 /// and kept until the program ends.

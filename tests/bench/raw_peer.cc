@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/base/executor.h"
 #include "server/base/limits.h"
-#include "server/engine/serial_thread.h"
 #include "server/ops/process.h"
 #include "server/rpc/coroutine.h"
 #include "server/rpc/transport.h"
@@ -131,7 +131,7 @@ class Peer {
     }
   }
 
-  engine::SerialThread worker_{"held-apart"};
+  SerialThread worker_{"held-apart"};
   const size_t pool_bytes_;
   char* pool_;
   int port_ = 0;

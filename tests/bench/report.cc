@@ -4,15 +4,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "kernels/figures/text.h"
+
 namespace tilewire::bench {
 namespace {
 
-constexpr size_t kFollowedName = 16;  // of rows that are not known yet
-
-int WidthOf(const std::string& column) {
-  constexpr size_t kGap = 2, kNumber = 10;
-  return static_cast<int>(std::max(column.size(), kNumber) + kGap);
-}
+constexpr size_t kLeast =
+    12;  // characters of a column, so that rows of which the widest is yet to come line up
 
 }  // namespace
 
@@ -21,13 +19,17 @@ void Report::Add(const std::string& row, const Values& values) {
   for (const auto& [column, value] : values)
     if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) columns_.push_back(column);
   if (!following_) return;
-  if (rows_.size() == 1) PrintHead(kFollowedName);
-  PrintRow(rows_.back(), kFollowedName);
+  const std::string table = Table({rows_.back()});
+  std::printf("%s", rows_.size() == 1 ? (title_ + "\n" + table).c_str() : &table[table.find('\n') + 1]);
   std::fflush(stdout);
 }
 
 void Report::Print(bool json) const {
-  if (!json) return PrintTable();
+  if (!json) {
+    if (!following_ || rows_.empty()) std::printf("%s\n%s", title_.c_str(), Table(rows_).c_str());
+    for (const auto& note : notes_) std::printf("%s\n", note.c_str());
+    return;
+  }
   nlohmann::ordered_json object{{"title", title_}, {"rows", nlohmann::ordered_json::array()}};
   for (const auto& [name, values] : rows_) {
     nlohmann::ordered_json row{{"name", name}};
@@ -38,34 +40,18 @@ void Report::Print(bool json) const {
   std::printf("%s\n", object.dump(2).c_str());
 }
 
-void Report::PrintTable() const {
-  size_t name_width = 0;
-  for (const auto& row : rows_) name_width = std::max(name_width, row.first.size());
-  if (!following_ || rows_.empty()) PrintHead(name_width);
-  if (!following_)
-    for (const auto& row : rows_) PrintRow(row, name_width);
-  for (const auto& note : notes_) std::printf("%s\n", note.c_str());
-}
-
-void Report::PrintHead(size_t name_width) const {
-  std::printf("%s\n%-*s", title_.c_str(), static_cast<int>(name_width), "");
-  for (const auto& column : columns_) std::printf("%*s", WidthOf(column), column.c_str());
-  std::printf("\n");
-}
-
-void Report::PrintRow(const std::pair<std::string, Values>& row, size_t name_width) const {
-  const auto& [name, values] = row;
-  std::printf("%-*s", static_cast<int>(name_width), name.c_str());
-  for (const auto& column : columns_) {
-    const auto found =
-        std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == column; });
-    if (found == values.end()) {
-      std::printf("%*s", WidthOf(column), "-");
-    } else {
-      std::printf("%*.*f", WidthOf(column), found->second < 100 ? 2 : 0, found->second);
+std::string Report::Table(const std::vector<Row>& rows) const {
+  std::vector<std::vector<std::string>> cells{{""}};
+  cells[0].insert(cells[0].end(), columns_.begin(), columns_.end());
+  for (const auto& [name, values] : rows) {
+    auto& line = cells.emplace_back(1, name);
+    for (const auto& column : columns_) {
+      const auto found = std::find_if(values.begin(), values.end(),
+                                      [&](const auto& value) { return value.first == column; });
+      line.push_back(found == values.end() ? "-" : FormatFixed(found->second, found->second < 100 ? 2 : 0));
     }
   }
-  std::printf("\n");
+  return Columns(cells, 1, kLeast);
 }
 
 }  // namespace tilewire::bench

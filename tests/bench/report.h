@@ -24,11 +24,10 @@ class Report {
   void Print(bool json) const;
 
  private:
-  void PrintTable() const;
-  void PrintHead(size_t name_width) const;
-  void PrintRow(const std::pair<std::string, Values>& row, size_t name_width) const;
+  using Row = std::pair<std::string, Values>;
+  std::string Table(const std::vector<Row>& rows) const;
   const std::string title_;
-  std::vector<std::pair<std::string, Values>> rows_;
+  std::vector<Row> rows_;
   std::vector<std::string> columns_, notes_;
   bool following_ = false;
 };

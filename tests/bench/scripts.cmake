@@ -3,10 +3,9 @@ if(NOT TILEWIRE_RPC)
   return()
 endif()
 find_program(TILEWIRE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
-add_test(NAME integration.bench_scripts
+set(programs tilewired tilewire tilewire-load tilewire_bench tilewire_raw_peer tilewire_independent_bench)
+tilewire_script_test(integration.bench_scripts LABELS script ALONE NEEDS ${programs}
          COMMAND ${TILEWIRE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/scripts_test.py $<TARGET_FILE_DIR:tilewire_bench>)
-set_tests_properties(integration.bench_scripts PROPERTIES LABELS integration TIMEOUT 600)
 # Those that run the load test: it is built elsewhere, but into the same folder.
-add_test(NAME integration.bench_load_scripts
+tilewire_script_test(integration.bench_load_scripts LABELS script ALONE NEEDS ${programs}
          COMMAND ${TILEWIRE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/load_scripts_test.py $<TARGET_FILE_DIR:tilewire_bench>)
-set_tests_properties(integration.bench_load_scripts PROPERTIES LABELS integration TIMEOUT 600)

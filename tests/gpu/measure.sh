@@ -31,7 +31,11 @@ start_server() {
   local tries=0
   until grep -q '^tilewired ready' "$scratch/ready"; do
     sleep 0.1
-    kill -0 "$server_pid" 2>/dev/null && ((++tries < 300)) || { echo "the server did not start"; server_pid=""; return 1; }
+    if ! kill -0 "$server_pid" 2>/dev/null || ((++tries >= 300)); then
+      echo "the server did not start"
+      server_pid=""
+      return 1
+    fi
   done
   TILEWIRE_SERVER=$(awk '/^tilewired ready/ {print $3; exit}' "$scratch/ready")
   export TILEWIRE_SERVER
@@ -90,10 +94,10 @@ overload() {
 
 # timeline NAME ARGUMENTS...: the call with overlap and without, in turns; the last of each is drawn, medians are printed.
 timeline() {
-  local name=$1 round way
+  local name=$1 way
   shift
   : >"$results/$name.jsonl"
-  for round in 1 2 3 4 5; do
+  for _ in 1 2 3 4 5; do
     for way in overlapped sequential; do
       local flags=(--connections 8 --json --timeline "$results/$name-$way.svg" --trace "$scratch/trace.json")
       [[ $way == overlapped ]] || flags+=(--no-overlap)

@@ -37,7 +37,7 @@ sanitizer() {
     check "$tool" "$engine_tests" || failed=1
     check "$tool" "$service_tests" || failed=1
   done
-  return $failed
+  return "$failed"
 }
 
 numpy() {
@@ -57,7 +57,9 @@ for stage in "${stages[@]}"; do
   begin=$SECONDS
   case $stage in
     tests) gpu_tests ;;
-    sanitizer | numpy | kernels) "$stage" ;;
+    sanitizer) sanitizer ;;
+    numpy) numpy ;;
+    kernels) kernels ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
   code=$?

@@ -4,12 +4,7 @@
 #include <random>
 
 #include "tests/integration/helpers.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TILEWIRE_SANITIZED 1
-#else
-#define TILEWIRE_SANITIZED 0
-#endif
+#include "tests/unit/sanitized.h"
 
 namespace tilewire::testing {
 namespace {
@@ -80,7 +75,7 @@ TEST_P(Cancel, HundredClientsAtRandomPointsLeaveNothingBehind) {
     server.ExpectIdle();
     resident.push_back(ResidentBytes());
   }
-  if (!TILEWIRE_SANITIZED) {
+  if (!kSanitized) {
     EXPECT_LT(resident[3], resident[1] + (96 << 20)) << "two rounds lost over 0.4 MiB a client";
   }
   ExpectUnharmed(server);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -102,6 +104,48 @@ TEST_F(AheadTest, EventsOfAnotherThreadMeetTheAwaitAtAnyMoment) {
   }
   other.join();
   EXPECT_FALSE(ahead_.pending());
+}
+
+/// Whether a coroutine of that promise may await that.
+template <typename Promise, typename Awaitable>
+concept MayAwait = requires(Awaitable& awaitable, std::coroutine_handle<Promise> coroutine) {
+  awaitable.await_suspend(coroutine);
+};
+using Stays = QueueTask<int>::promise_type;
+using Roams = Task<int>::promise_type;
+using ByQueue = decltype(OnQueue<int>(nullptr, std::function<void(std::function<void(int)>)>()));
+using ByAnyThread = decltype(OnAnyThread<int>(std::function<void(std::function<void(int)>)>()));
+using ByOperation = Operation<std::function<void(void*)>>;
+static_assert(MayAwait<Stays, ByQueue> && MayAwait<Stays, ByOperation> && MayAwait<Stays, Ahead>);
+static_assert(MayAwait<Stays, QueueTask<int>>);
+static_assert(!MayAwait<Stays, ByAnyThread> && !MayAwait<Stays, Task<int>>);
+static_assert(MayAwait<Roams, ByQueue> && MayAwait<Roams, ByAnyThread> && MayAwait<Roams, Task<int>>);
+
+using Resume = std::function<void(int)>;
+using Thread = std::promise<std::thread::id>;
+
+Detached ResumeOnQueue(grpc::CompletionQueue* queue, Resume* resume, Thread* thread) {
+  EXPECT_EQ(co_await OnQueue<int>(queue, [=](auto call) { *resume = call; }), 1);
+  thread->set_value(std::this_thread::get_id());
+}
+Detached ResumeOnAnyThread(Resume* resume, Thread* thread) {
+  EXPECT_EQ(co_await OnAnyThread<int>([=](auto call) { *resume = call; }), 1);
+  thread->set_value(std::this_thread::get_id());
+}
+
+TEST(Resumes, WhereTheAwaitSays) {
+  grpc::CompletionQueue queue;
+  std::thread server([&queue] { ServeQueue(&queue); });
+  Resume resume_on_queue, resume_here;
+  Thread on_queue, here;
+  ResumeOnQueue(&queue, &resume_on_queue, &on_queue);
+  ResumeOnAnyThread(&resume_here, &here);
+  resume_on_queue(1);
+  resume_here(1);
+  EXPECT_EQ(on_queue.get_future().get(), server.get_id());
+  EXPECT_EQ(here.get_future().get(), std::this_thread::get_id());
+  queue.Shutdown();
+  server.join();
 }
 
 TEST(Allowance, TryTakesOnlyWhatIsLeft) {

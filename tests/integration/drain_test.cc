@@ -82,23 +82,67 @@ TEST_P(Drain, RunningCallsFinishAndNewOnesGoElsewhere) {
   server.ExpectIdle();
 }
 
-TEST_P(Drain, ShutdownCancelsWhatStillRuns) {
+constexpr char kGone[] = "the server is going away and ended the call: its drain time is over";
+
+/// What every call of a server that went away is on record as.
+void ExpectGone(TestServer& server, size_t calls) {
+  server.ExpectIdle();
+  const auto records = server.observer().records();
+  EXPECT_EQ(records.size(), calls);
+  for (const auto& record : records) {
+    EXPECT_EQ(record.status.code(), Code::kUnavailable);
+    EXPECT_EQ(record.status.reason(), "DRAINING");
+    EXPECT_EQ(record.status.message(), kGone);
+  }
+}
+
+TEST_P(Drain, ShutdownEndsWhatStillRunsAndSaysThatItDid) {
   TestServer::Options options;
   options.engine.max_in_flight = 1;
-  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(300)}), options);
-  const std::string a = Floats(1 << 18, 1);
+  TestServer server(device(), options);
   RawStream running(server.Connect()), silent(server.Connect()), queued(server.Connect());
   silent.Start();
-  ASSERT_TRUE(running.Open(TransposeOpen(v1::DTYPE_F32, {512, 512})));
-  ASSERT_TRUE(running.SendAll(0, a));
+  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ASSERT_TRUE(running.SendAll(0, Floats(1 << 18, 1)));
   std::thread waiter([&] { EXPECT_FALSE(queued.Open(RmseOpen(v1::DTYPE_F32, {1 << 18}))); });
-  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  ASSERT_TRUE(Eventually(
+      [&] { return server.engine().stats().jobs_queued == 1 && server.observer().started() == 3; }));
   const auto start = std::chrono::steady_clock::now();
   server.rpc().Shutdown(Clock::now() + std::chrono::milliseconds(100));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(25)) << "not by idle_seconds";
   waiter.join();
-  for (RawStream* stream : {&running, &silent, &queued}) EXPECT_FALSE(stream->End().ok());
-  server.ExpectIdle();
+  for (RawStream* stream : {&running, &queued})
+    ExpectError(stream->End(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+  const auto status = silent.End();  // cut off, since it would never have spoken
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), kGone);
+  ExpectGone(server, 3);
+}
+
+// Its status waits behind output that nobody reads, on a device that takes its time.
+TEST_P(Drain, ShutdownCutsWhoDoesNotRead) {
+  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(300)}), {});
+  RawStream raw(server.Connect());
+  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, {512, 512})));
+  ASSERT_TRUE(raw.SendAll(0, Floats(1 << 18, 1)));
+  server.rpc().Shutdown(Clock::now());
+  EXPECT_EQ(raw.End().error_code(), grpc::StatusCode::UNAVAILABLE);
+  ExpectGone(server, 1);
+}
+
+// A client that went away before the server did is still the one that ended its call.
+TEST_P(Drain, WhoLeftBeforeIsNotTheServersDoing) {
+  TestServer server(device(), {});
+  RawStream left(server.Connect()), late(server.Connect());
+  ASSERT_TRUE(left.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ASSERT_TRUE(late.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  left.context.TryCancel();
+  ASSERT_TRUE(Eventually([&] { return server.observer().records().size() == 1; }));
+  server.rpc().Shutdown(Clock::now());
+  const auto records = server.observer().records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].status.reason(), "CANCELLED");
+  EXPECT_EQ(records[1].status.reason(), "DRAINING");
 }
 
 /// A server that drains by time of its own; `pause` is what happens instead of each pause.

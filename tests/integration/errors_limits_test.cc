@@ -22,9 +22,15 @@ TEST(UnarySize, MessagesOverFourMebibytesAreRefused) {
   EXPECT_TRUE(call((2 << 18) - 64).ok());
   ExpectError(call(2 << 18), kExhausted, "LIMIT", "request", "4194342 bytes",
               "4194304; larger arrays go through Execute");
-  EXPECT_EQ(call(3 << 18).error_code(), kExhausted) << "over the limit of a message";
-  EXPECT_EQ(call(16 << 18).error_code(), kExhausted);
+  ExpectError(call(3 << 18), kExhausted, "LIMIT", "request", "6291494 bytes",
+              "4194304; larger arrays go through Execute");
+  EXPECT_EQ(call(16 << 18).error_code(), kExhausted) << "32 MiB: gRPC's own refusal, of which nobody is told";
   EXPECT_EQ(server.engine().stats().jobs_admitted, 1u);
+  server.ExpectIdle();
+  int refused = 0;
+  for (const auto& record : server.observer().records())
+    refused += record.method == "Kernels.Rmse" && record.status.reason() == "LIMIT" && record.bytes_in == 0;
+  EXPECT_EQ(refused, 2);
   ExpectUnharmed(server);
 }
 

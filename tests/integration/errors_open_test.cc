@@ -167,15 +167,5 @@ TEST(BadUnary, BytesThatAreNoMessage) {
   ExpectUnharmed(server);
 }
 
-TEST(UnknownMethod, IsUnimplemented) {
-  TestServer server;
-  const auto channel = server.Connect();
-  for (const char* method :
-       {"/tilewire.v1.Kernels/Nope", "/tilewire.v1.Nope/Rmse", "/nope", "/grpc.health.v1.Health/X"})
-    EXPECT_EQ(ByteCall(channel, method).Unary("x").status.error_code(), grpc::StatusCode::UNIMPLEMENTED)
-        << method;
-  ExpectUnharmed(server);
-}
-
 }  // namespace
 }  // namespace tilewire::testing

@@ -190,6 +190,15 @@ TEST_P(StreamErrors, ChecksumsAreChecked) {
   ExpectUnharmed(server);
 }
 
+/// How many calls of a method are on record as ended for that reason, with nothing received.
+int Refused(TestServer& server, const std::string& method, const std::string& reason) {
+  server.ExpectIdle();
+  int count = 0;
+  for (const auto& record : server.observer().records())
+    count += record.method == method && record.status.reason() == reason && record.bytes_in == 0;
+  return count;
+}
+
 TEST_P(StreamErrors, CompressedMessagesAreRefused) {
   TestServer server(device(), {});
   const auto channel = server.Connect();
@@ -198,18 +207,35 @@ TEST_P(StreamErrors, CompressedMessagesAreRefused) {
     grpc::ClientContext context;
     context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
     v1::RmseResponse response;
-    const auto status =
-        v1::Kernels::NewStub(channel)->Rmse(&context, RmseCall({100'000}, zeros, zeros), &response);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    ExpectError(v1::Kernels::NewStub(channel)->Rmse(&context, RmseCall({100'000}, zeros, zeros), &response),
+                grpc::StatusCode::UNIMPLEMENTED, "COMPRESSED");
+  }
+  {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    v1::DescribeKernelsRequest request;
+    for (int i = 0; i < 1000; ++i) request.mutable_transpose()->add_axes(1);
+    v1::DescribeKernelsResponse response;
+    ExpectError(v1::Device::NewStub(channel)->DescribeKernels(&context, request, &response),
+                grpc::StatusCode::UNIMPLEMENTED, "COMPRESSED");
   }
   for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
     RawStream raw(channel);
     raw.context.set_compression_algorithm(algorithm);
-    raw.Open(RmseOpen(v1::DTYPE_F32, kShape));
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape))) << "too short to be compressed";
     raw.SendAll(0, zeros);
-    const auto status = raw.End();
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    ExpectError(raw.End(), grpc::StatusCode::UNIMPLEMENTED, "COMPRESSED");
   }
+  {
+    RawStream raw(channel);
+    raw.context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    raw.Start();
+    raw.Send(0, 0, zeros);
+    ExpectError(raw.End(), grpc::StatusCode::UNIMPLEMENTED, "COMPRESSED");
+  }
+  EXPECT_EQ(Refused(server, "Kernels.Rmse", "COMPRESSED"), 1);
+  EXPECT_EQ(Refused(server, "Device.DescribeKernels", "COMPRESSED"), 1);
+  EXPECT_EQ(Refused(server, "Kernels.Execute", "COMPRESSED"), 3);
   ExpectUnharmed(server);
 }
 
@@ -218,22 +244,49 @@ TEST_P(StreamErrors, OversizedMessages) {
   const auto channel = server.Connect();
   const int64_t count = 3 << 20;
   const std::string data = Floats(count, 1);  // 12 MiB
+  const std::string allowed = "4259840; send smaller chunks, of 1 MiB at best";
   {
     RawStream raw(channel);
     ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {count})));
     EXPECT_EQ(raw.opened.max_message_bytes(), (4u << 20) + (64u << 10));
     ASSERT_TRUE(raw.SendAll(0, data, 4 << 20)) << "4 MiB of payload fit";
     raw.Send(1, 0, std::string_view(data).substr(0, (4 << 20) + (64 << 10)));
-    const auto status = raw.End();
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    ExpectError(raw.End(), grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT", "message", "*", allowed);
   }
   {
     RawStream raw(channel);
     raw.Start();
     raw.Send(0, 0, std::string_view(data).substr(0, 5 << 20));
-    const auto status = raw.End();
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    ExpectError(raw.End(), grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT", "message", "*", allowed);
   }
+  EXPECT_EQ(Refused(server, "Kernels.Execute", "LIMIT"), 1) << "before open; the other had sent an operand";
+  ExpectUnharmed(server);
+}
+
+// gRPC refuses by itself what is over its own limit, 8 MiB; the client has no details, but the call is on
+// record.
+TEST_P(StreamErrors, MessagesThatGrpcRefuses) {
+  TestServer server(device(), {});
+  const auto channel = server.Connect();
+  const std::string data(9 << 20, 'x');
+  for (const bool opened : {false, true}) {
+    RawStream raw(channel);
+    if (opened) {
+      ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {3 << 20})));
+    } else {
+      raw.Start();
+    }
+    raw.Send(0, 0, data);
+    EXPECT_EQ(raw.Drain().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  EXPECT_EQ(Refused(server, "Kernels.Execute", "LIMIT"), 2);
+  {
+    RawStream left(channel);  // and one whose client cancels is no such
+    ASSERT_TRUE(left.Open(RmseOpen(v1::DTYPE_F32, {3 << 20})));
+    left.context.TryCancel();
+    EXPECT_EQ(left.Drain().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_EQ(Refused(server, "Kernels.Execute", "CANCELLED"), 1);
   ExpectUnharmed(server);
 }
 

@@ -4,10 +4,18 @@ if(NOT TILEWIRE_RPC)
 endif()
 find_package(nlohmann_json REQUIRED)
 file(GLOB integration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.cc)
-tilewire_test(tilewire_integration_tests SOURCES ${integration_tests} ${CMAKE_CURRENT_LIST_DIR}/../bench/crowd.cc
-              DEPS tilewire_rpc tilewire_ops tilewire_client nlohmann_json::nlohmann_json LABELS integration TIMEOUT 300)
-# Tests of the program itself start it as operators do.
-add_dependencies(tilewire_integration_tests tilewired tilewire)
-target_compile_definitions(tilewire_integration_tests PRIVATE TILEWIRE_TILEWIRED="$<TARGET_FILE:tilewired>"
-                                                             TILEWIRE_TILEWIRE="$<TARGET_FILE:tilewire>"
-                                                             TILEWIRE_HAPROXY_CFG="${PROJECT_SOURCE_DIR}/deploy/haproxy.cfg")
+# Their bounds on memory hold without sanitizers only, so they run in both kinds of build.
+set(memory_tests cancel_test.cc overload_test.cc window_program_test.cc)
+list(TRANSFORM memory_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(REMOVE_ITEM integration_tests ${memory_tests})
+set(crowd ${CMAKE_CURRENT_LIST_DIR}/../bench/crowd.cc)   # stalled clients
+function(tilewire_integration_test name labels)
+  tilewire_test(${name} SOURCES ${ARGN} DEPS tilewire_rpc tilewire_ops tilewire_client nlohmann_json::nlohmann_json
+                LABELS ${labels} GRPC)
+  # Tests of the programs themselves start them as operators do.
+  add_dependencies(${name} tilewired tilewire)
+  target_compile_definitions(${name} PRIVATE TILEWIRE_TILEWIRED="$<TARGET_FILE:tilewired>" TILEWIRE_TILEWIRE="$<TARGET_FILE:tilewire>"
+                                             TILEWIRE_HAPROXY_CFG="${PROJECT_SOURCE_DIR}/deploy/haproxy.cfg")
+endfunction()
+tilewire_integration_test(tilewire_integration_tests integration ${integration_tests} ${crowd})
+tilewire_integration_test(tilewire_memory_tests "integration;optimised" ${memory_tests} ${crowd})

@@ -3,10 +3,13 @@ if(NOT TILEWIRE_RPC)
   return()
 endif()
 find_program(TILEWIRE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
-add_test(NAME integration.numpy
+tilewire_script_test(integration.numpy LABELS script NEEDS tilewired tilewire
          COMMAND ${TILEWIRE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/numpy_check.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>)
 # Another block size and one lane: the same answers.
-add_test(NAME integration.numpy_small_blocks
+tilewire_script_test(integration.numpy_small_blocks LABELS script NEEDS tilewired tilewire
          COMMAND ${TILEWIRE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/numpy_check.py --seed 2 $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>
                  -- --block-bytes 4KiB --lanes 1)
-set_tests_properties(integration.numpy integration.numpy_small_blocks PROPERTIES LABELS integration TIMEOUT 600)
+# README's Python, run as it stands.
+tilewire_script_test(integration.readme LABELS script NEEDS tilewired
+         COMMAND ${TILEWIRE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/readme_check.py $<TARGET_FILE:tilewired> ${PROJECT_SOURCE_DIR}/README.md
+                 ${PROJECT_SOURCE_DIR}/proto)

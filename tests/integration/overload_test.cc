@@ -5,6 +5,7 @@
 #include "tests/integration/helpers.h"
 #include "tests/integration/join.h"
 #include "tests/integration/program.h"
+#include "tests/unit/sanitized.h"
 
 namespace tilewire::testing {
 namespace {
@@ -12,12 +13,6 @@ namespace {
 using bench::Stall;
 using bench::StalledCrowd;
 using std::chrono::milliseconds;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr int64_t kOperandBytes = 8 << 20;
 constexpr auto kExhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;

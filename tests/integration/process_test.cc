@@ -65,6 +65,21 @@ TEST(Process, BadUsageIsTwo) {
   EXPECT_NE(version.out().find("0.1.0"), std::string::npos) << version.out();
 }
 
+TEST(Process, UnknownVariablesAreToldAndDoNotStopIt) {
+  auto arguments = Cpu({"--log-format", "json"});
+  arguments.insert(arguments.begin(), {"TILEWIRE_LANEZ=8", "TILEWIRE_SERVER=h:1", TILEWIRE_TILEWIRED});
+  Program program("/usr/bin/env", arguments);
+  ExpectServes(program.Ready()[0]);
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
+  const std::string log = program.err();
+  EXPECT_NE(log.find(R"("level":"warn","msg":"unknown environment variable","name":"TILEWIRE_LANEZ",)"
+                     R"("nearest":"TILEWIRE_LANES"})"),
+            std::string::npos)
+      << log;
+  EXPECT_EQ(log.find("TILEWIRE_SERVER"), std::string::npos) << "the clients' is no mistake: " << log;
+}
+
 TEST(Process, TakenPortIsThreeAndNamed) {
   Program first(Cpu());
   const std::string address = first.Ready()[0];
@@ -133,7 +148,9 @@ TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(25), 1) << program.err();
-  EXPECT_FALSE(raw.Drain().ok());
+  ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+  EXPECT_NE(program.err().find("status=UNAVAILABLE reason=DRAINING"), std::string::npos) << program.err();
+  EXPECT_EQ(program.err().find("CANCELLED"), std::string::npos) << program.err();
 }
 
 TEST(Process, SecondSignalEndsAtOnce) {

@@ -1,6 +1,8 @@
 // The next message of a stream comes while the last one is staged: one, within its own share of the receive
 // memory, and whatever happens to either.
 #include "proto/wire/codec.h"
+#include "server/base/limits.h"
+#include "server/rpc/execute.h"
 #include "tests/bench/crowd.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/own_time.h"
@@ -108,6 +110,33 @@ TEST(ReadAhead, ItIsWrong) {
   held.Release();
   ExpectError(raw.Drain(), grpc::StatusCode::DATA_LOSS, "CHECKSUM", "chunk.crc32c", "12345");
   ExpectUnharmed(held.server);
+}
+
+TEST(ReadAhead, ItIsTooLarge) {
+  Held held;
+  RawStream raw(held.server.Connect());
+  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Send(0, 0, Floats(kMiB / 4, 1)));
+  ASSERT_TRUE(raw.Send(0, kMiB, std::string(7 * kMiB, 'x')));
+  held.Release();
+  ExpectError(raw.Drain(), grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT", "message");
+  ExpectUnharmed(held.server);
+}
+
+// Not when its turn comes, which may be late.
+TEST(ReadAhead, WhatIsTooLargeIsDroppedWhenItComes) {
+  for (const size_t bytes : {size_t{kMaxMessageBytes}, size_t{kMaxMessageBytes} + 1}) {
+    bool dropped = false;
+    std::string text(bytes, 'x');
+    grpc::Slice slice(
+        text.data(), text.size(), [](void* flag) { *static_cast<bool*>(flag) = true; }, &dropped);
+    rpc::MessageRead read;
+    read.message = grpc::ByteBuffer(&slice, 1);
+    slice = grpc::Slice();
+    read.Complete(true);
+    EXPECT_EQ(dropped, bytes > size_t{kMaxMessageBytes});
+    EXPECT_EQ(read.refusal.reason(), dropped ? "LIMIT" : "");
+  }
 }
 
 TEST(ReadAhead, ClientCancels) {

@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -27,17 +28,19 @@ namespace tilewire::testing {
 /// Keeps what the server tells about its calls.
 class RecordingObserver final : public rpc::CallObserver {
  public:
-  void OnCallStart(std::string_view) override {}
+  void OnCallStart(std::string_view) override { started_.fetch_add(1); }
   void OnCallEnd(const rpc::CallRecord& record) override {
     std::lock_guard lock(mutex_);
     records_.push_back(record);
   }
+  int started() const { return started_.load(); }
   std::vector<rpc::CallRecord> records() const {
     std::lock_guard lock(mutex_);
     return records_;
   }
 
  private:
+  std::atomic<int> started_{0};
   mutable std::mutex mutex_;
   std::vector<rpc::CallRecord> records_;
 };

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "tests/integration/program.h"
+#include "tests/unit/sanitized.h"
 
 namespace tilewire::testing {
 namespace {
@@ -54,10 +55,8 @@ TEST(WindowProgram, ArraysOfSeveralHundredMebibytesPassThroughThirtyTwo) {
   double value;
   std::memcpy(&value, expected.data(), 8);
   EXPECT_EQ(std::stod(run({"--connections", "3", "rmse", a.path, b.path})), value);
-#ifndef __SANITIZE_ADDRESS__
   // Budget, and what the README allows a server beyond it.
-  EXPECT_LE(PeakMebibytes(server.pid()), 32 + 256);
-#endif
+  if (!kSanitized) EXPECT_LE(PeakMebibytes(server.pid()), 32 + 256);
   run({"gaussian-pdf", a.path, out.path, "--mean", "0.5", "--stddev", "0.2"});
   std::ifstream file(out.path, std::ios::binary);
   std::string bytes(first.size(), '\0');

@@ -16,7 +16,14 @@ PROTOBUF = ("google/protobuf/", ".pb.h")
 THREADS = ("thread", "mutex", "shared_mutex", "condition_variable", "future", "stop_token", "semaphore", "latch",
            "barrier", "pthread.h")
 
+# What the compiler can check (thread_safety.py), and the only place that includes what it cannot. Needs nothing of ours.
+LOCK_HEADERS = ("server/base/mutex.h", "server/base/thread_annotations.h")
+UNCHECKED_LOCKS = ("mutex", "shared_mutex", "condition_variable")
+
 ARRAY = ("kernels/array/",)
+# Statistics, tables and pictures of measurements: for the programs that measure, at the bottom because they are in
+# several layers. Nothing of ours is below it, and neither kernels nor the server see it.
+FIGURES = ("kernels/figures/",)
 HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
 BASE = HOST_KERNELS + ("server/base/",)
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")  # the ladder for introspection
@@ -32,15 +39,17 @@ LAYERS = {
     "kernels/transpose/": (ARRAY + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
     "kernels/gaussian/": (ARRAY + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
     "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
+    "kernels/figures/": (FIGURES, GRPC + PROTOBUF + THREADS),
     # A program for measurement: it may use threads.
-    "kernels/bench/": (HOST_KERNELS + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
+    "kernels/bench/": (HOST_KERNELS + FIGURES + ("kernels/ladder/", "kernels/bench/"), GRPC + PROTOBUF),
     "proto/wire/": (ARRAY + ("proto/wire/",), GRPC + PROTOBUF + THREADS),
     "server/base/": (BASE, GRPC + PROTOBUF),
     "server/engine/": (ENGINE, GRPC + PROTOBUF),
     "server/rpc/": (RPC, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
-    "client/": (HOST_KERNELS + ("proto/", "client/", "tilewire/v1/", "google/rpc/"), ()),
+    # The list of environment variables is one for all programs.
+    "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
 }
 
 TOP = ("kernels/", "proto/", "server/", "client/")
@@ -107,6 +116,9 @@ def problems_of(path, includes):
     for number, kind, header in includes.files[path]:
         if kind == '"' and not any(header.startswith(prefix) for prefix in allowed):
             yield f"{path}:{number}: {layer} may not include \"{header}\"; allowed: {', '.join(allowed)}"
+        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/")) and \
+                path != LOCK_HEADERS[0]:
+            yield f"{path}:{number}: <{header}>: use {LOCK_HEADERS[0]}, whose locks the compiler checks"
     way = includes.reached(path)
     for header in way:
         for number, _, foreign in includes.files[header]:

@@ -65,6 +65,13 @@ class LayoutRules(unittest.TestCase):
         self.wrong("includes", {"kernels/rmse/host.cc": '#include "kernels/rmse/rmse_cuda.h"\n',
                                 "kernels/rmse/rmse_cuda.h": cuda}, "kernels/rmse/host.cc:1:")
 
+    def test_locks_that_nobody_checks(self):
+        self.right("includes", {"server/base/mutex.h": "#include <mutex>\n",
+                                "server/engine/e.h": '#include "server/base/mutex.h"\n',
+                                "client/cpp/c.h": '#include "server/base/mutex.h"\n'})
+        self.wrong("includes", {"server/engine/e.cc": "#include <mutex>\n"}, "server/engine/e.cc:1: <mutex>: use")
+        self.wrong("includes", {"client/cpp/c.h": "#include <condition_variable>\n"}, "client/cpp/c.h:1:")
+
     def test_unknown_layer(self):
         self.wrong("includes", {"server/extra/x.h": ""}, "belongs to no layer")
 

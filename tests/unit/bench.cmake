@@ -1,14 +1,14 @@
+tilewire_test(figures_test SOURCES unit/figures_test.cc DEPS tilewire_figures LABELS unit)
 # The kernel benchmark's own arithmetic, reports and command line. No GPU, no timing that could be noisy.
 if(NOT TARGET tilewire_bench_core)
   return()
 endif()
 tilewire_test(tilewire_bench_tests
-  SOURCES unit/bench_statistics_test.cc unit/bench_runner_test.cc unit/bench_report_test.cc unit/bench_options_test.cc
+  SOURCES unit/bench_stopping_test.cc unit/bench_runner_test.cc unit/bench_report_test.cc unit/bench_options_test.cc
   DEPS tilewire_bench_core LABELS unit TIMEOUT 60)
 
 # The program itself: what it prints and its exit codes.
 find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
-add_test(NAME kernel_bench.program
+tilewire_script_test(kernel_bench.program LABELS script TIMEOUT 120 NEEDS tilewire_kernel_bench
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/bench_program_test.py
           $<TARGET_FILE:tilewire_kernel_bench>)
-set_tests_properties(kernel_bench.program PROPERTIES LABELS unit TIMEOUT 120)

@@ -73,6 +73,37 @@ TEST_F(Cli, UsageErrorsNameTheWrongWord) {
   EXPECT_THAT(Run({"rmse", "--help"}).out, HasSubstr("Usage: tilewire rmse [OPTIONS]"));
 }
 
+TEST_F(Cli, AxisAndAxesAreOneOptionWhereverOneOfThemIs) {
+  const std::string t = dir_.File("t.npy");
+  const struct {
+    std::vector<std::string> command;
+    std::string name, axes, help;
+  } cases[] = {{{"rmse", A(), B()}, "--axis", "1", "--axis,--axes"},
+               {{"transpose", A(), t}, "--axes", "0,1", "--axes,--axis"},
+               {{"info", "--kernels", "rmse", "--shape", "3,4"}, "--axes", "1", "--axes,--axis"}};
+  for (const auto& [command, name, axes, help] : cases) {
+    const auto with = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), command.begin(), command.end());
+      const Ran ran = Run(more);
+      return command[0] == "transpose" && ran.exit_code == 0 ? Ran{0, testing::ReadFile(t), ran.err} : ran;
+    };
+    const Ran plain = with({}), axis = with({"--axis", axes}), both = with({"--axes", axes});
+    EXPECT_EQ(axis.exit_code, 0) << axis.err;
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_EQ(axis.out, both.out);
+    // The fake describes the same kernels whatever it is asked for.
+    if (command[0] != "info") {
+      EXPECT_NE(axis.out, plain.out) << "the axes count";
+    }
+    for (const char* second : {"--axis", "--axes"}) {
+      const Ran twice = with({"--axis", axes, second, axes});
+      EXPECT_EQ(twice.exit_code, 2) << command[0];
+      EXPECT_THAT(twice.err, StartsWith(name + ": is given 2 times; allowed: once, as --axis or --axes\n"));
+    }
+    EXPECT_THAT(Run({command[0], "--help"}).out, HasSubstr(help)) << "help names one and mentions the other";
+  }
+}
+
 TEST_F(Cli, AddressesAreCheckedBeforeTheyAreDialled) {
   for (const std::string address :
        {"", "localhost", "localhost:", "localhost:0", "localhost:99999", "localhost:4294967297",
@@ -96,6 +127,21 @@ TEST_F(Cli, AddressesAreCheckedBeforeTheyAreDialled) {
   EXPECT_EQ(Run({"--server", "localhost:" + port, "ping", "-n", "1"}).exit_code, 0);
   for (const std::string& nobody : {std::string("[::1]:1"), "unix:" + dir_.File("none.sock")})
     EXPECT_EQ(Run({"--server", nobody, "--timeout", "5", "ping", "-n", "1"}).exit_code, 1) << nobody;
+}
+
+TEST_F(Cli, UnknownVariablesAreToldOnStderrAlone) {
+  const auto run = [&](const std::string& setting, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {setting, TILEWIRE_CLI});
+    return Program("/usr/bin/env", arguments, server_.address()).Wait();
+  };
+  const Ran plain = Run({"rmse", A(), B()}), misspelt = run("TILEWIRE_SERVR=h:1", {"rmse", A(), B()});
+  EXPECT_EQ(misspelt.exit_code, 0);
+  EXPECT_EQ(misspelt.out, plain.out);
+  EXPECT_EQ(
+      misspelt.err,
+      "warning: unknown environment variable TILEWIRE_SERVR; the nearest known one is TILEWIRE_SERVER\n");
+  EXPECT_EQ(run("TILEWIRE_LANES=8", {"rmse", A(), B()}).err, "") << "the server's is no mistake";
+  EXPECT_EQ(run("TILEWIRE_SERVR=h:1", {"--help"}).err, "");
 }
 
 }  // namespace

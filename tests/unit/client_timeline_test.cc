@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "client/cli/timeline_boxes.h"
+#include "client/cli/timeline_style.h"
+#include "client/load/html.h"
 #include "tests/unit/client_trace_testing.h"
 #include "tests/unit/xml_check.h"
 
@@ -68,6 +71,36 @@ TEST(Timeline, TellsTitleWallOverlapBottleneckAndEveryStage) {
     EXPECT_TRUE(AnyStartsWith(texts, row)) << row;
   EXPECT_FALSE(AnyStartsWith(texts, "exchange "));
   EXPECT_TRUE(AnyStartsWith(texts, "200 µs")) << "round marks";
+}
+
+/// What follows `before` in `text`, up to one of `ends`; empty where it does not occur exactly once.
+std::string Following(const std::string& text, const std::string& before, const char* ends) {
+  const size_t at = text.find(before);
+  if (at == std::string::npos || text.find(before, at + 1) != std::string::npos) return "";
+  const size_t from = at + before.size();
+  return text.substr(from, text.find_first_of(ends, from) - from);
+}
+
+TEST(Timeline, StagesHaveTheColoursOfTheLoadTestsPage) {
+  const std::string svg = StyleSheet(), page = load::HtmlPage(nlohmann::json::object());
+  const auto dark = [](const std::string& style) { return style.find("prefers-color-scheme"); };
+  for (const bool server : {false, true}) {
+    std::set<std::string> colours;
+    for (const Paint& paint : PaintsOf(server)) {
+      const std::string name = paint.stage, rule = "." + name + "{fill:", variable = " --" + name + ": ";
+      const std::string colour = Following(svg.substr(0, dark(svg)), rule, "}");
+      EXPECT_THAT(colour, ::testing::MatchesRegex("#[0-9a-f]{6}")) << name;
+      EXPECT_EQ(colour, Following(page.substr(0, dark(page)), variable, ";")) << name;
+      const std::string at_night = Following(svg.substr(dark(svg)), rule, "}");
+      EXPECT_EQ(at_night.empty() ? colour : at_night, Following(page.substr(dark(page)), variable, ";"))
+          << name;
+      const std::string marks = ".m-" + name + " {";
+      EXPECT_NE(page.find(marks), std::string::npos) << name;
+      for (size_t at = page.find(marks); at != std::string::npos; at = page.find(marks, at + 1))
+        EXPECT_THAT(page.substr(at, page.find('}', at) - at), ::testing::HasSubstr("var(--" + name + ")"));
+      EXPECT_TRUE(colours.insert(colour).second || !server) << name << " looks like another";
+    }
+  }
 }
 
 TEST(Timeline, StagesThatDoNotOccurAreNotInTheLegend) {
@@ -148,16 +181,6 @@ TEST(Timeline, OddReplies) {
   const auto texts = Texts(Check(TimelineSvg("a < b & c", reply)));
   EXPECT_EQ(texts.front(), "a < b & c");
   EXPECT_THAT(texts.back(), ::testing::HasSubstr("3 attempts"));
-}
-
-TEST(Timeline, TimesForPeople) {
-  EXPECT_EQ(FormatMicros(0), "0 µs");
-  EXPECT_EQ(FormatMicros(0.85), "0.85 µs");
-  EXPECT_EQ(FormatMicros(42.4), "42 µs");
-  EXPECT_EQ(FormatMicros(850), "850 µs");
-  EXPECT_EQ(FormatMicros(12'340), "12.3 ms");
-  EXPECT_EQ(FormatMicros(123'456), "123 ms");
-  EXPECT_EQ(FormatMicros(2'410'000), "2.41 s");
 }
 
 TEST(Timeline, BusyTimeIsAUnion) {

@@ -1,5 +1,5 @@
 tilewire_test(tilewire_engine_tests
-  SOURCES unit/engine_timer_test.cc unit/engine_admission_test.cc unit/engine_admission_stress_test.cc
+  SOURCES unit/engine_timer_test.cc unit/engine_admission_test.cc unit/engine_admission_stress_test.cc unit/engine_admission_executor_test.cc
           unit/engine_intake_test.cc unit/engine_job_test.cc unit/engine_job_flow_test.cc
           unit/engine_job_failure_test.cc unit/engine_engine_test.cc unit/engine_span_log_test.cc
           unit/engine_introspection_test.cc unit/engine_small_test.cc unit/engine_help_test.cc unit/engine_copy_rates_test.cc
@@ -9,5 +9,5 @@ tilewire_test(tilewire_engine_tests
           unit/engine_resident_test.cc unit/engine_resident_failure_test.cc unit/engine_resident_result_test.cc unit/engine_awaited_test.cc
           unit/engine_guarded_copy_test.cc unit/engine_region_store_test.cc unit/engine_region_job_test.cc
           unit/engine_region_failure_test.cc unit/engine_device_region_test.cc
-          unit/engine_device_region_store_test.cc
+          unit/engine_device_region_store_test.cc unit/engine_threads_test.cc
   DEPS tilewire_engine LABELS unit tsan)

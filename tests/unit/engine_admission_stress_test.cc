@@ -115,12 +115,13 @@ void Client(ManualTime& time, Admission& admission, Ledger& ledger, Counts& coun
 TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
   ManualTime time;
   Timer timer(&time);
+  SerialThread executor("executor");
   Admission admission({.device_bytes = kSmallDevice + kBulkDevice,
                        .pinned_bytes = kSmallPinned + kBulkPinned,
                        .max_in_flight = kMaxInFlight,
                        .queue_length = 10,
                        .queue_seconds = 0.001},
-                      &timer);
+                      &timer, &executor);
   Ledger ledger;
   Counts counts;
   std::array<std::vector<std::shared_ptr<Held>>, 4> all;
@@ -128,6 +129,9 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
   for (uint64_t t = 0; t < all.size(); ++t)
     threads.emplace_back([&, t] { Client(time, admission, ledger, counts, t + 1, all[t]); });
   for (auto& thread : threads) thread.join();
+  std::promise<void> told;
+  executor.Post([&told] { told.set_value(); });
+  told.get_future().wait();
   for (const auto& list : all)
     for (const auto& held : list) EXPECT_EQ(held->decisions, 1);
   EngineStats stats;

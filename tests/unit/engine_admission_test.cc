@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/unit/engine_time_testing.h"
+#include "tests/unit/executors.h"
 
 namespace tilewire::engine {
 namespace {
@@ -58,12 +59,13 @@ class AdmissionTest : public ::testing::Test {
     admission_->Snapshot(&stats);
     return stats;
   }
-  void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_); }
+  void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_, &executor_); }
   void Pass(Clock::duration by) { testing::Pass(time_, timer_, by); }
 
   ManualTime time_;
   Timer timer_{&time_};
-  std::optional<Admission> admission_{std::in_place, kLimits, &timer_};
+  tilewire::testing::AtOnce executor_;
+  std::optional<Admission> admission_{std::in_place, kLimits, &timer_, &executor_};
   std::atomic<int> decided_{0};
 };
 

@@ -7,6 +7,7 @@
 
 #include "tests/unit/engine_testing.h"
 #include "tests/unit/engine_time_testing.h"
+#include "tests/unit/executors.h"
 
 namespace tilewire::engine::testing {
 
@@ -88,9 +89,9 @@ class StoreTest : public ::testing::Test {
  protected:
   void Make(const StoreLimits& limits, int64_t device_bytes = 1 << 20) {
     admission = std::make_unique<Admission>(
-        AdmissionLimits{.device_bytes = device_bytes, .queue_seconds = 60}, &timer);
+        AdmissionLimits{.device_bytes = device_bytes, .queue_seconds = 60}, &timer, &executor);
     store = std::make_unique<ArrayStore>("me", limits, &timer, [this] {
-      if (admission->BulkWaits()) timer.Post([this] { admission->Retry(); });
+      if (admission->BulkWaits()) admission->Retry();
     });
     admission->SetReclaim([this](int64_t bytes) { return store->Reclaim(bytes); });
   }
@@ -130,6 +131,7 @@ class StoreTest : public ::testing::Test {
   std::atomic<int64_t> out{0};
   ManualTime time;
   Timer timer{&time};
+  tilewire::testing::AtOnce executor;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<ArrayStore> store;
 };

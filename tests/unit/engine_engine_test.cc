@@ -231,10 +231,10 @@ TEST(Engine, WhatWasToBeDroppedSoonEndsBeforeTheEngine) {
   auto piece = **testing::Next(*job);
   const std::weak_ptr<Job> weak = job;
   std::promise<void> gate, reached;
-  engine->timer().Post([&] {
+  engine->DropSoon(std::shared_ptr<const void>(nullptr, [&](const void*) {
     reached.set_value();
     gate.get_future().wait();
-  });
+  }));
   reached.get_future().wait();
   engine->DropSoon(std::move(job));
   engine->DropSoon(std::move(piece.hold));  // starts another copy as it goes

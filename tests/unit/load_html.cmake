@@ -4,7 +4,6 @@ add_executable(load_html_page unit/load_html_page.cc)
 target_link_libraries(load_html_page PRIVATE tilewire_load_html)
 find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
 foreach(test page page_values)
-  add_test(NAME load_html.${test}
+  tilewire_script_test(load_html.${test} LABELS script NEEDS load_html_page
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/load_${test}_test.py $<TARGET_FILE:load_html_page>)
-  set_tests_properties(load_html.${test} PROPERTIES LABELS unit TIMEOUT 600 SKIP_RETURN_CODE 77)
 endforeach()

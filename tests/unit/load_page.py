@@ -21,6 +21,10 @@ TEXT = "[document.title, ...[...document.querySelectorAll('body *:not(script):no
        "...[...document.querySelectorAll('[aria-label]')].map(e => e.getAttribute('aria-label'))].join('\\n')"
 # Every number that a drawing is made of.
 GEOMETRY = "[...document.querySelectorAll('svg, svg *')].flatMap(e => [...e.attributes].map(a => a.name + '=' + a.value)).join('\\n')"
+# Of those that are drawn on a canvas: labels of axes, and every place where something is drawn.
+CANVASES = "Object.values(Chart.instances).flatMap(c => [...Object.values(c.scales).flatMap(s => s.ticks.map(t => t.label)), " \
+           "...c.getSortedVisibleDatasetMetas().flatMap(m => m.data.filter((_, i) => m._parsed[i][m.vScale.axis] !== null " \
+           "&& !Number.isNaN(m._parsed[i][m.vScale.axis])).flatMap(e => [e.x, e.y, e.base]))]).map(v => v === undefined ? '' : String(v)).join('\\n')"
 NONSENSE = ("NaN", "undefined", "null", "[object", "Infinity")
 
 
@@ -59,7 +63,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.console, [])
         self.assertEqual([url for url in self.browser.requests if not url.startswith(("file://", "data:"))], [])
         self.assertEqual(len([url for url in self.browser.requests if url.startswith("file://")]), 1)
-        for text in (run(TEXT), run(GEOMETRY)):
+        for text in (run(TEXT), run(GEOMETRY), run(CANVASES)):
             for word in NONSENSE:
                 at = text.find(word)
                 self.assertLess(at, 0, text[max(0, at - 80):at + 80])
@@ -70,6 +74,19 @@ class PageTest(unittest.TestCase):
 
     def texts(self, selector):
         return self.browser.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+
+    def drawn(self, chart, what):
+        """A JavaScript expression of `c`, a chart on a canvas."""
+        return self.browser.run(f"(c => {what})(Chart.getChart(document.querySelector('[data-chart={chart}] canvas')))")
+
+    def pixel(self, chart, x, y):
+        """The colour at a place of a chart on a canvas, as a style sheet's."""
+        return self.drawn(chart, f"(p => `rgb(${{p[0]}}, ${{p[1]}}, ${{p[2]}})`)(c.ctx.getImageData(Math.round({x} * c.currentDevicePixelRatio), "
+                                 f"Math.round({y} * c.currentDevicePixelRatio), 1, 1).data)")
+
+    def colour(self, mark):
+        return self.browser.run(f"(e => {{ e.className = 'probe {mark}'; document.body.append(e); const c = getComputedStyle(e).color; "
+                                "e.remove(); return c })(document.createElement('i'))")
 
     def charts(self):
         return self.browser.run("[...document.querySelectorAll('[data-chart]')].map(e => e.dataset.chart)")

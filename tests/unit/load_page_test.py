@@ -16,13 +16,15 @@ class Page(PageTest):
         self.assertIn("calls a second with p99", self.texts("h1")[0])
         self.assertEqual(self.texts(".findings li"), result["findings"])
         self.assertEqual(self.count(".note"), 0)
-        points = self.browser.run("document.querySelector('[data-line=p99]').getAttribute('d').match(/[ML]/g).length")
+        self.assertEqual(self.drawn("over-time", "c.data.datasets.map(d => d.label)"), ["rate", "max", "p99", "p50", "errors"])
+        points = self.drawn("over-time", "c.getDatasetMeta(2).data.filter(e => !e.skip).length")
         self.assertEqual(points, len([step for step in result["timeline"] if step["calls"]]))
-        self.assertGreater(self.browser.run("Number(document.querySelector('[data-bars]').dataset.bars)"), 20)
-        self.assertEqual(self.count("[data-percentile]"), 5)
-        self.assertEqual(self.count("[data-curve]"), 5)  # three operations, all calls, all calls by service time
-        self.assertEqual(self.count("[data-chart=stages] [data-row]"), 3)
-        self.assertEqual(self.count("[data-chart=stages] rect[data-stage]"), sum(len(s["stages_us"]) for s in result["operations"]))
+        self.assertGreater(self.drawn("histogram", "c.data.datasets[0].data.filter(d => d.y > 0).length"), 20)
+        self.assertEqual(self.drawn("percentiles", "c.data.datasets.map(d => d.label)"),
+                         [*(s["name"] for s in result["operations"]), "all calls", "all calls, from the actual start"])
+        self.assertEqual(self.drawn("stages", "c.data.labels"), [s["name"] for s in result["operations"]])
+        self.assertEqual(self.drawn("stages", "c.data.datasets.flatMap(d => d.data.filter(v => v > 0)).length"),
+                         sum(len(s["stages_us"]) for s in result["operations"]))
         for index, trace in enumerate(result["traces"]):
             drawn = self.browser.run(f"[...document.querySelectorAll('[data-chart=trace-{index}] [data-spans]')]"
                                      ".reduce((n, e) => n + Number(e.dataset.spans), 0)")
@@ -65,7 +67,7 @@ class Page(PageTest):
         self.show("study", result)
         self.assertEqual(self.charts(), ["study-blocks-on", "study-blocks-off", "study-wire-on", "study-wire-off", "gain"])
         self.assertEqual([self.count(f"[data-chart={name}] [data-cell]") for name in self.charts()[:4]], [16, 16, 20, 20])
-        self.assertEqual(self.count("[data-pair]"), 10)
+        self.assertEqual(self.drawn("gain", "c.data.datasets.map(d => d.data.length)"), [10, 10])
         self.assertEqual(len([text for text in self.texts("[data-chart^=study] .cell") if text.startswith("★")]), 2)
         self.assertEqual(self.count("#cells tbody tr"), 20)
         self.browser.run("document.querySelector('#cells button.quiet').click()")
@@ -81,15 +83,16 @@ class Page(PageTest):
         result = load_samples.ramp_result()
         self.show("ramp", result)
         self.assertEqual(self.charts()[0], "ramp")
-        self.assertEqual(self.count("[data-chart=ramp] circle.m-held"), len([s for s in result["ramp"] if s["held"]]))
-        self.assertEqual(self.count("[data-chart=ramp] path.m-missed"), len([s for s in result["ramp"] if not s["held"]]))
-        self.assertEqual(self.count("[data-bound]") + self.count("[data-best]"), 2)
+        self.assertEqual(self.drawn("ramp", "c.getDatasetMeta(0).data.map(e => e.options.pointStyle)"),
+                         ["circle" if s["held"] else "crossRot" for s in sorted(result["ramp"], key=lambda s: s["rate"])])
+        label = self.browser.run("document.querySelector('[data-chart=ramp] canvas').getAttribute('aria-label')")
+        self.assertRegex(label.replace("\u00a0", " "), r"7\.30 k/s held, bound 5\.00 ms;")
         self.assertEqual(self.count("#errors"), 0)
 
     def test_reading_values(self):
         self.show("values", load_samples.run_result())
         for name in self.charts():
-            root = f"document.querySelector('[data-chart={name}] svg')"
+            root = f"document.querySelector('[data-chart={name}] > *')"
             self.browser.run(f"{root}.scrollIntoView({{block: 'center'}})")
             self.browser.run(f"(b => {root}.dispatchEvent(new PointerEvent('pointermove', {{clientX: b.left + b.width / 2, "
                              f"clientY: b.top + b.height * 0.4, bubbles: true}})))({root}.getBoundingClientRect())")
@@ -108,7 +111,7 @@ class Page(PageTest):
         self.browser.run("(s => { s.value = 1; s.dispatchEvent(new Event('change')) })(document.querySelector('#latency select'))")
         self.assertNotEqual(self.browser.run("document.querySelector('[data-chart=histogram]').innerHTML"), before)
         self.browser.run("document.querySelector('.toggles button').click()")
-        self.assertEqual(self.count("[data-curve]"), 4)
+        self.assertEqual(self.drawn("percentiles", "c.data.datasets.length"), 4)
         self.browser.run("document.querySelectorAll('#stages .segments input').forEach(e => { if (!e.checked) e.click() })")
         zoom = "document.querySelector('[data-chart=trace-0] svg').dispatchEvent(new KeyboardEvent('keydown', {key: '%s'}))"
         self.browser.run(zoom % "+")
@@ -138,6 +141,8 @@ class Page(PageTest):
                 for name, result in (("run", load_samples.run_result()), ("study", load_samples.study_result())):
                     with self.subTest(name=name, dark=dark, width=width):
                         self.show(f"{name}-{width}-{'dark' if dark else 'light'}", result, width=width, dark=dark)
+            if not dark:
+                light = self.colour("m-rate")
             paper[dark] = self.browser.run("getComputedStyle(document.body).backgroundColor")
         self.assertNotEqual(paper[False], paper[True])
         self.browser.look(dark=True, media="print")
@@ -145,10 +150,24 @@ class Page(PageTest):
         self.browser.run("window.dispatchEvent(new Event('beforeprint'))")
         self.browser.look(width=900, dark=True, media="print")
         self.browser.settle()
-        self.assertEqual(self.browser.run("document.querySelector('svg').viewBox.baseVal.width"), 680)
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('.plot > *')].map(e => e.viewBox ? e.viewBox.baseVal.width : "
+                                          "e.clientWidth).filter(w => w !== 680)"), [])
+        gain = self.drawn("gain", "(e => [e.x - 3, e.y])(c.getDatasetMeta(0).data[0])")
+        self.assertEqual(self.pixel("gain", *gain), light)
         self.assertEqual(self.browser.run("getComputedStyle(document.querySelector('.segments')).display"), "none")
         self.browser.run("window.dispatchEvent(new Event('afterprint'))")
         self.assertNotEqual(self.browser.run("document.querySelector('svg').viewBox.baseVal.width"), 680)
+
+    def test_charts_follow_the_colour_scheme(self):
+        self.show("schemes", load_samples.run_result())
+        seen = []
+        for dark in (False, True):
+            self.browser.look(dark=dark)
+            self.browser.settle()
+            bar = self.drawn("stages", "(e => [e.x - 3, e.y - 9])(c.getDatasetMeta(3).data[0])")
+            seen.append(self.pixel("stages", *bar))
+            self.assertEqual(seen[-1], self.colour("m-h2d"))
+        self.assertNotEqual(*seen)
 
     def test_warnings(self):
         result = load_samples.run_result()
@@ -189,7 +208,7 @@ class Page(PageTest):
         result["traces"][0]["spans"][0].update(stage=attack, track=attack, process=attack)
         self.show("attack", result)
         self.assertEqual(self.count("img"), 0)
-        self.assertEqual(self.count("script"), 2)
+        self.assertEqual(self.count("script"), 3)
         self.assertEqual(self.texts(".findings li")[0], attack)
         self.assertNotIn("taken", self.browser.run("document.title").split("'")[0])
         study = load_samples.study_result(operations=1)

@@ -20,14 +20,11 @@ class Values(PageTest):
         """Title and {label: value} of the tip after each key."""
         out = []
         for key in keys:
-            self.browser.run(f"document.querySelector('[data-chart={chart}] svg').dispatchEvent("
+            self.browser.run(f"document.querySelector('[data-chart={chart}] > *').dispatchEvent("
                              f"new KeyboardEvent('keydown', {{key: '{key}'}}))")
             rows = self.browser.run("[...document.querySelectorAll('#tip tr')].map(r => [r.cells[0].textContent, r.cells[1].textContent])")
             out.append((self.texts("#tip .tip-title")[0].replace("\u00a0", " "), dict(rows)))
         return out
-
-    def rects(self, selector):
-        return self.browser.run(f"[...document.querySelectorAll('{selector}')].map(e => [e.dataset.stage, e.getBoundingClientRect().width])")
 
     def test_over_time(self):
         result = load_samples.run_result()
@@ -48,15 +45,16 @@ class Values(PageTest):
         self.show("values-latency", result)
         _, last = self.tips("histogram", ["End"])[0]
         self.assertEqual(last["At most this"], "100%")
-        marks = self.texts("[data-percentile] text")
+        label = self.browser.run("document.querySelector('[data-chart=histogram] canvas').getAttribute('aria-label')")
+        marks = label.partition(";")[0].split(", ")[1:]
         self.assertEqual(sorted(mark.split(" ")[0] for mark in marks), ["max", "p50", "p90", "p99", "p99.9"])
         for mark in marks:
             name, _, value = mark.partition(" ")
             self.near(read(value), result["total"]["latency_us"][name.replace(".", "_")])
             # The bar under the mark is the one that holds the percentile.
-            self.browser.run(f"(b => document.querySelector('[data-chart=histogram] svg').dispatchEvent(new PointerEvent('pointermove', "
-                             "{clientX: b.left + b.width / 2, clientY: b.top + 40, bubbles: true})))(document.querySelector("
-                             f"'[data-percentile={name.replace('.', '_')}] line').getBoundingClientRect())")
+            at = result["total"]["latency_us"][name.replace(".", "_")]
+            self.drawn("histogram", "(b => c.canvas.dispatchEvent(new PointerEvent('pointermove', {clientY: b.top + 80, bubbles: true, "
+                                    f"clientX: b.left + c.scales.x.getPixelForValue({at})}})))(c.canvas.getBoundingClientRect())")
             low, _, high = self.texts("#tip .tip-title")[0].partition(" to ")
             self.assertLessEqual(read(low) * 0.98, read(value), mark)
             self.assertGreaterEqual(read(high) * 1.02, read(value), mark)
@@ -73,13 +71,16 @@ class Values(PageTest):
     def test_stages(self):
         result = load_samples.run_result()
         self.show("values-stages", result)
-        widths = iter(self.rects("[data-chart=stages] [data-stage]"))
-        for stat in result["operations"]:
-            drawn = [next(widths) for _ in stat["stages_us"]]
-            whole, total = sum(width + 1 for _, width in drawn), sum(stat["stages_us"].values())
-            self.assertEqual([stage for stage, _ in drawn], [s for s in load_samples.STAGES if s in stat["stages_us"]])
-            for stage, width in drawn:
-                self.near((width + 1) / whole, stat["stages_us"][stage] / total, 0.02, stage)
+        for row, stat in enumerate(result["operations"]):
+            drawn = self.drawn("stages", f"c.data.datasets.map((d, i) => [d, c.getDatasetMeta(i).data[{row}], d.data[{row}]])"
+                                         ".filter(([d, e, v]) => v !== null).map(([d, e]) => [d.label, e.base, e.x, e.y])")
+            total = sum(stat["stages_us"].values())
+            whole = drawn[-1][2] - drawn[0][1]
+            self.assertEqual([stage for stage, *_ in drawn], [s for s in load_samples.STAGES if s in stat["stages_us"]])
+            for stage, begin, end, y in drawn:
+                self.assertLess(abs(end - begin - whole * stat["stages_us"][stage] / total), 1, stage)  # pixels
+                if end - begin > 6:
+                    self.assertEqual(self.pixel("stages", end - 3, y - 9), self.colour("m-" + stage))
 
     def test_traces(self):
         result = load_samples.run_result()
@@ -130,11 +131,10 @@ class Values(PageTest):
             self.assertEqual(tip["Held"], "yes" if step["held"] else "no")
         self.near(read(self.texts(".figure dd")[0]), result["mode"]["best_rate"])
         # The axis says what a point's height means: log2 of a latency is linear in y.
-        ticks = self.browser.run("[...document.querySelectorAll('[data-chart=ramp] .axis text[text-anchor=end]')]"
-                                 ".map(e => [Number(e.textContent), Number(e.getAttribute('y')) - 4])")
+        ticks = self.drawn("ramp", "c.scales.y.ticks.map((tick, i) => [Number(tick.label), c.scales.y.getPixelForTick(i)])")
         (low, low_y), (high, high_y) = ticks[0], ticks[-1]
-        points = self.browser.run("[...document.querySelectorAll('[data-chart=ramp] circle.m-held')].map(e => Number(e.getAttribute('cy')))")
-        for y, step in zip(points, (step for step in order if step["held"]), strict=True):
+        points = self.drawn("ramp", "c.getDatasetMeta(0).data.map(e => e.y)")
+        for y, step in zip(points, order, strict=True):
             power = math.log2(low) + (y - low_y) / (high_y - low_y) * math.log2(high / low)
             self.near(2 ** power * 1e3, step["p99_us"], 0.01)
 

@@ -191,5 +191,15 @@ TEST_F(LoadProgram, CtrlCTellsTheResultsSoFar) {
   EXPECT_EQ(result["total"]["errors"], json::object());
 }
 
+TEST_F(LoadProgram, UnknownVariablesAreTold) {
+  const Ran ran =
+      Program("/usr/bin/env", {"TILEWIRE_SERVR=h:1", TILEWIRE_LOAD, "run", Scenario()}, server_.address())
+          .Wait();
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(
+      ran.err,
+      "warning: unknown environment variable TILEWIRE_SERVR; the nearest known one is TILEWIRE_SERVER\n");
+}
+
 }  // namespace
 }  // namespace tilewire::client::testing

@@ -183,6 +183,7 @@ def study_result(operations=2, sizes=(1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 
     result["recommendation"] = {key: best[key] for key in ("block_bytes", "lanes", "connections", "bytes_per_second")}
     result["recommendation"]["text"] = "--block-bytes 4MiB --lanes 8 and 8 connections a call; smaller blocks cost nothing below 16 MiB."
     result["total"] = _stat("total", ("mix", "", [], "", 1), [1.0], {}, {}, 1.4)
-    result["findings"] = [f"The server reaches {best['bytes_per_second'] / 55.6e9:.0%} of the copy limit at 8 connections: the wire is the bottleneck.",
-                          "Overlap is worth 1.6× wherever an array has more than one block."]
+    result["findings"] = [
+        f"The server reaches {best['bytes_per_second'] / 55.6e9:.0%} of the copy limit at 8 connections: the wire is the bottleneck.",
+        "Overlap is worth 1.6× wherever an array has more than one block."]
     return result

@@ -26,6 +26,25 @@ std::string ErrorOf(const std::string& text) {
   return scenario ? "" : std::string(scenario.error().message());
 }
 
+TEST(LoadScenario, WithoutAModeOneCallerCallsInAClosedLoop) {
+  const std::string operations = R"("operations": [{"operation": "rmse", "shape": [64]}]})";
+  const struct {
+    std::string text;
+    uint32_t callers;
+  } cases[] = {{"{" + operations, 1},
+               {R"({"mode": {}, )" + operations, 1},
+               {R"({"mode": {"callers": 3}, )" + operations, 3}};
+  for (const auto& [text, callers] : cases) {
+    const auto scenario = ParseScenario(text, "f.json");
+    ASSERT_TRUE(scenario) << scenario.error().ToString();
+    EXPECT_EQ(scenario->mode.type, ModeType::kClosed) << text;
+    EXPECT_EQ(scenario->mode.callers, callers) << text;
+    EXPECT_EQ(scenario->channels, callers) << text;
+    EXPECT_FALSE(OptionsOf(*scenario).rate) << "a closed loop";
+    EXPECT_EQ(ToJson(*scenario)["mode"], (nlohmann::ordered_json{{"type", "closed"}, {"callers", callers}}));
+  }
+}
+
 TEST(LoadScenario, DefaultsAreFilledIn) {
   const auto scenario = ParseScenario(File(), "f.json");
   ASSERT_TRUE(scenario) << scenario.error().ToString();
@@ -119,6 +138,7 @@ TEST(LoadScenario, EveryComplaintNamesLineFieldValueAndAllowed) {
       {File("", "", R"({"type": "open", "rate": 1, "arrivals": "now"})"), "2", "mode.arrivals", "now",
        "poisson"},
       {File("", "", R"({"type": "closed", "rate": 1})"), "2", "mode.rate", "no field", "callers"},
+      {File("", "", R"({"rate": 1})"), "2", "mode.rate", "no field", "callers, type"},
       {File("", "", R"({"type": "closed", "callers": 0})"), "2", "mode.callers", "0", "1 to 4096"},
       {File("", "", R"({"type": "ramp"})"), "2", "mode.bound_us", "absent", "required"},
       {File(R"("requests": 5,)", R"("operation": "rmse", "shape": [8])",
@@ -185,7 +205,7 @@ TEST(LoadScenario, WhatIsNoScenarioAtAll) {
   EXPECT_THAT(ErrorOf("{\n\n  x\n}"), HasSubstr("f.json:3: the file is no JSON"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("f.json:1: the file is no JSON"));
   EXPECT_THAT(ErrorOf("[1, 2]"), HasSubstr("f.json:1: the file is [1,2]; allowed: an object"));
-  EXPECT_THAT(ErrorOf("{}"), HasSubstr("f.json:1: mode is absent"));
+  EXPECT_THAT(ErrorOf("{}"), HasSubstr("f.json:1: operations is absent"));
   EXPECT_THAT(ErrorOf(R"({"mode": {"type": "closed"}, "operations": []})"), HasSubstr("operations is []"));
   EXPECT_THAT(ErrorOf(R"({"mode": {"type": "closed"}, "operations": [3]})"), HasSubstr("operations[0] is 3"));
   const auto missing = LoadScenario("/no/such/file.json");

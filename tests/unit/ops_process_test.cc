@@ -137,17 +137,5 @@ TEST(Signals, ABrokenPipeKillsNobody) {
             0);
 }
 
-TEST(Allocator, TakesTheTuning) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers bring their own allocator";
-#endif
-  EXPECT_EQ(InChild([] {
-              if (LimitOpenFiles(4096, 4096) != 0) return 1;
-              std::string warning;
-              return PrepareProcess(&warning).ok() && warning.empty() ? 0 : 2;
-            }),
-            0);
-}
-
 }  // namespace
 }  // namespace tilewire::ops

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "proto/wire/codec.h"
-#include "proto/wire/crc32c.h"
 #include "tests/unit/wire_testing.h"
 
 namespace tilewire::wire {
@@ -153,14 +152,23 @@ TEST(WireChecksum, PublishedValues) {
   EXPECT_EQ(Crc32c(OnePiece(std::string(32, '\xff'))), 0x62a8ab43u);
 }
 
-TEST(WireChecksum, TableAndCutsGiveTheSameValue) {
+/// By its definition, a bit at a time.
+uint32_t SlowCrc32c(std::string_view data) {
+  uint32_t state = 0xffffffff;
+  for (const char c : data) {
+    state ^= static_cast<uint8_t>(c);
+    for (int bit = 0; bit < 8; ++bit) state = (state >> 1) ^ ((state & 1) != 0 ? 0x82f63b78 : 0);
+  }
+  return ~state;
+}
+
+TEST(WireChecksum, IsThatOfTheDefinitionHoweverTheDataIsCut) {
   std::mt19937 random(4);
   for (size_t bytes = 0; bytes < 300; ++bytes) {
     std::string data(bytes, '\0');
     for (char& c : data) c = static_cast<char>(random());
     const CutMessage cut(data, &random);
-    EXPECT_EQ(Crc32c(cut.pieces()), Crc32c(OnePiece(data)));
-    EXPECT_EQ(~Crc32cTable(0xffffffff, AsBytes(data)), Crc32c(OnePiece(data)));
+    EXPECT_EQ(Crc32c(cut.pieces()), SlowCrc32c(data));
   }
 }
 

@@ -81,6 +81,7 @@ function chart(host, name, draw) {
   const render = (width) => {
     drawn = width;
     hideTip();
+    host.querySelectorAll('canvas').forEach((old) => Chart.getChart(old).destroy());
     host.replaceChildren(draw(width));
   };
   const measured = () => Math.max(240, Math.floor(host.clientWidth));
@@ -95,14 +96,17 @@ function chart(host, name, draw) {
   return () => render(measured());
 }
 
-window.addEventListener('beforeprint', () => {
-  printing = true;
-  charts.forEach((one) => one.paper());
-});
-window.addEventListener('afterprint', () => {
-  printing = false;
-  charts.forEach((one) => one.screen());
-});
+/**
+ * What is drawn on a canvas keeps its colours: on paper the light ones, on the screen as the reader likes.
+ */
+function putOn(paper) {
+  printing = paper;
+  document.documentElement.toggleAttribute('data-paper', paper);
+  charts.forEach((one) => (paper ? one.paper() : one.screen()));
+}
+window.addEventListener('beforeprint', () => putOn(true));
+window.addEventListener('afterprint', () => putOn(false));
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => putOn(printing));
 
 /** Colour keys: [{name, mark}], where mark is the class of the swatch. */
 function legend(entries) {

@@ -36,7 +36,7 @@ function explore(root, {items, nearest, mark, columns}) {
   let at = -1;
   const place = () => {
     const box = root.getBoundingClientRect();
-    return {box, zoom: box.width / root.viewBox.baseVal.width || 1};
+    return {box, zoom: root.viewBox ? box.width / root.viewBox.baseVal.width || 1 : 1};
   };
   const go = (index, pointer) => {
     at = index;
@@ -92,23 +92,9 @@ function marker(node, place) {
   };
 }
 
-/** Index of the item whose x is nearest; items are in order of x. */
-function nearestByX(items, x) {
-  let low = 0;
-  let high = items.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (items[middle].x < x)
-      low = middle;
-    else
-      high = middle;
-  }
-  return Math.abs(items[low].x - x) <= Math.abs(items[high].x - x) ? low : high;
-}
-
-/**
- * explore() for a chart that is read from left to right: the pointer finds the item that is nearest to it.
- */
-function exploreAlong(root, items, mark) {
-  return explore(root, {items, nearest: (x) => nearestByX(items, x), mark});
+/** Index of the item whose x or y, as `key` says, is nearest to `at`; items are in order of it. */
+function nearestBy(items, key, at) {
+  const beyond = items.findIndex((item) => item[key] >= at);
+  if (beyond <= 0) return beyond < 0 ? items.length - 1 : 0;
+  return items[beyond][key] - at < at - items[beyond - 1][key] ? beyond : beyond - 1;
 }

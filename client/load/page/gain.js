@@ -39,57 +39,48 @@ function gainRows(cells) {
 
 function drawGain(width, rows) {
   const names = rows.map(({on}) => `${on.operation} ${size(on.bytes)}`);
-  const left = Math.min(width * 0.36, 16 + Math.max(...names.map((name) => textWidth(name))));
-  const right = width - 62;
-  const pitch = 26;
-  const top = 8;
-  const bottom = top + rows.length * pitch;
-  const frame = {left, right, top, bottom};
-  const high =
-      Math.max(...rows.map(({on, off}) => Math.max(on.bytes_per_second, off.bytes_per_second))) * 1.03;
-  const x = linear(0, high, left, right);
+  const high = Math.max(...rows.flatMap(({on, off}) => [on.bytes_per_second, off.bytes_per_second])) * 1.03;
   const ticks = rateTicks(high);
-  const focus = svg('rect', {class: 'solid m-focus', visibility: 'hidden', x: 0, width, height: pitch});
-  const root = canvas(
-      width, bottom + 42, 'Rates with and without overlap; the arrow keys read it row by row', focus,
-      axisBottom({
-        ...frame,
-        scale: x,
-        ticks: x.ticks(width / 110),
-        text: ticks.text,
-        grid: true,
-        title: `Rate, ${ticks.unit}`
-      }),
-      rows.map(({on, off, gain}, index) => {
-        const y = top + (index + 0.5) * pitch;
-        const [from, to] = [px(x(off.bytes_per_second)), px(x(on.bytes_per_second))];
-        return svg(
-            'g', {'data-pair': ''},
-            svg('text', {x: left - 10, y: y + 4, 'text-anchor': 'end'}, fitText(names[index], left - 12)),
-            svg('line', {class: 'link', x1: from, x2: to, y1: y, y2: y}),
-            svg('circle', {class: 'dot hollow', cx: from, cy: y, r: 5}),
-            svg('circle', {class: 'dot m-rate', cx: to, cy: y, r: 5.5}),
-            svg('text', {class: gain > 1.05 ? 'name' : '', x: Math.max(from, to) + 12, y: y + 4},
-                factor(gain)));
-      }));
-  const items = rows.map(({on, off, gain}, index) => ({
-                           x: x(on.bytes_per_second),
-                           y: top + (index + 0.5) * pitch,
-                           tip: () => ({
-                             title: names[index],
-                             rows: [
-                               ['With overlap', rate(on.bytes_per_second), 'm-rate'],
-                               ['Without', rate(off.bytes_per_second)], ['Gain', factor(gain)],
-                               ...['block_bytes', 'lanes', 'connections'].map(
-                                   (key) => [STUDY_AXES[key].title, STUDY_AXES[key].text(on[key])])
-                             ]
-                           })
-                         }));
-  return explore(root, {
-    items,
-    nearest: (_, y) => (y >= top && y < bottom ? Math.floor((y - top) / pitch) : -1),
-    mark: marker(focus, (index) => ({y: top + index * pitch})),
+  const bars = (mark, cells) => ({
+    type: 'bar',
+    data: cells.map((cell) => cell.bytes_per_second),
+    backgroundColor: colourOf(mark),
+    categoryPercentage: 0.8,
+    barPercentage: 0.95
   });
+  return plot(
+      width, rows.length * 34 + 56, 'Rates with and without overlap; the arrow keys read it row by row', {
+        labels: names.map((name) => fitText(name, width * 0.36)),
+        datasets: [bars('m-rate', rows.map(({on}) => on)), bars('m-queue', rows.map(({off}) => off))],
+        scales: {x: axis(`Rate, ${ticks.unit}`, 0, high, ticks.text), y: nameAxis()},
+        options: {indexAxis: 'y', layout: {padding: {right: 56}}},
+        over(made) {
+          made.getDatasetMeta(0).data.forEach((bar, index) => {
+            const {gain} = rows[index];
+            const end = Math.max(bar.x, made.getDatasetMeta(1).data[index].x);
+            const y = made.scales.y.getPixelForValue(index);
+            drawText(
+                made, factor(gain), end + 10, y, gain > 1.05 ? 'm-ink' : 'm-soft',
+                {weight: gain > 1.05 ? 600 : 400});
+          });
+        },
+        down: true,
+        items: (made) =>
+            rows.map(({on, off, gain}, index) => ({
+                       x: made.getDatasetMeta(0).data[index].x,
+                       y: made.scales.y.getPixelForValue(index),
+                       tall: 34,
+                       tip: () => ({
+                         title: names[index],
+                         rows: [
+                           ['With overlap', rate(on.bytes_per_second), 'm-rate'],
+                           ['Without', rate(off.bytes_per_second), 'm-queue'], ['Gain', factor(gain)],
+                           ...['block_bytes', 'lanes', 'connections'].map(
+                               (key) => [STUDY_AXES[key].title, STUDY_AXES[key].text(on[key])])
+                         ]
+                       })
+                     })),
+      });
 }
 
 function gainSection(data) {
@@ -99,7 +90,7 @@ function gainSection(data) {
     id: 'gain',
     title: 'What overlap is worth',
     note:
-        'For each array size the settings that are fastest with overlap: filled with it, hollow without it, all else equal.',
+        'For each array size the settings that are fastest with overlap: its rate above, and below that without overlap, all else equal.',
     build(body) {
       const host = el('div', {class: 'plot'});
       body.append(host);

@@ -32,100 +32,67 @@ function rebin(stat, low, high, bins) {
   return counts;
 }
 
-/** Percentiles as lines with their names on top, in as many rows as keep the names apart. */
-function percentileMarks(stat, x, frame) {
-  const marks = PERCENTILES.map((key) => ({key, value: num((stat.latency_us || {})[key])}))
-                    .filter(({value}) => value > 0);
-  const free = [];
-  return marks.reverse().map(({key, value}) => {
-    const at = x(value);
-    const text = `${percentileName(key)} ${time(value)}`;
-    const wide = textWidth(text, 12, 600) + 12;
-    const left = Math.max(frame.left, Math.min(at - wide / 2, frame.right + 10 - wide));
-    let row = free.findIndex((edge) => left + wide <= edge);
-    if (row < 0) row = free.push(Infinity) - 1;
-    free[row] = left;
-    return {key, at: px(at), text, left: left + wide / 2, row};
-  });
-}
+/** The percentiles that are marked: [{us, text}]. */
+const percentileMarks = (stat) => PERCENTILES.map((key) => ({key, us: num((stat.latency_us || {})[key])}))
+                                      .filter(({us}) => us > 0)
+                                      .map(({key, us}) => ({us, text: `${percentileName(key)} ${time(us)}`}));
 
-/** What reads as a bar's tip; edge(bin) is where it begins, topOf(calls) where it ends above. */
-function barItems(counts, x, edge, topOf) {
+/** What reads as a bar's tip: bars of `counts` calls, edge(bin) is the latency where one begins. */
+function barTips(counts, edge) {
   const total = counts.reduce((a, b) => a + b, 0);
   let below = 0;
   return counts.map((calls, bin) => {
     below += calls;
-    const share = below / total;
-    return {
-      x: (edge(bin) + edge(bin + 1)) / 2,
-      y: topOf(calls),
-      tip: () => ({
-        title: `${time(x.invert(edge(bin)))} to ${time(x.invert(edge(bin + 1)))}`,
-        rows: [
-          ['Calls', calls > 0 && calls < 0.5 ? 'under 1' : count(calls)], ['Share', percent(calls / total)],
-          ['At most this', percent(Math.min(1, share))]
-        ]
-      })
-    };
+    const share = Math.min(1, below / total);
+    return () => ({
+             title: `${time(edge(bin))} to ${time(edge(bin + 1))}`,
+             rows: [
+               ['Calls', calls > 0 && calls < 0.5 ? 'under 1' : count(calls)],
+               ['Share', percent(calls / total)], ['At most this', percent(share)]
+             ]
+           });
   });
 }
 
 function drawHistogram(width, stat) {
-  const left = 46;
-  const right = width - 14;
   const latency = stat.latency_us || {};
   const all = bounded(stat);
   const [low, high] = logDomain(
       [Math.min(all[0].lower, latency.min || Infinity), all[all.length - 1].upper, latency.max || 0], 0.3,
       1.05);
-  const x = logarithmic(low, high, left, right);
-  const marks = percentileMarks(stat, x, {left, right});
-  const top = 30 + 18 * (1 + Math.max(0, ...marks.map(({row}) => row)));
-  const bottom = top + 190;
-  const frame = {left, right, top, bottom};
-  const bins = Math.round(Math.min(96, Math.max(28, (right - left) / 8)));
+  const bins = Math.round(Math.min(96, Math.max(28, (width - 60) / 8)));
   const counts = rebin(stat, low, high, bins);
   const total = counts.reduce((a, b) => a + b, 0);
-  const y = linear(0, (maxOf(counts) / total) * 1.05, bottom, top);
-  const wide = (right - left) / bins;
-  const tall = (calls) => (calls > 0 ? Math.max(1.5, bottom - y(calls / total)) : 0);
-  const ticks = timeTicks(Math.sqrt(low * high));
-  const hover = svg(
-      'rect', {class: 'solid m-focus', visibility: 'hidden', width: px(wide), y: top, height: bottom - top});
-  const bars = counts.map(
-      (calls, bin) =>
-          (calls > 0 ? `M${px(left + bin * wide)} ${bottom}v${px(-tall(calls))}h${
-                           px(Math.max(1, wide - 1))}v${px(tall(calls))}z` :
-                       ''));
-  const root = canvas(
-      width, bottom + 42, 'Histogram of latency; the arrow keys read it bar by bar', axisLeft({
-        ...frame,
-        top: 26,
-        scale: y,
-        ticks: y.ticks(4),
-        text: (value) => trim(value * 100),
-        unit: '% of calls'
-      }),
-      axisBottom({
-        ...frame,
-        scale: x,
-        ticks: x.ticks(width / 60),
-        text: ticks.text,
-        title: `Latency, ${ticks.unit}, logarithmic`
-      }),
-      hover,
-      svg('path',
-          {class: 'solid m-rate', 'data-bars': counts.filter((calls) => calls > 0).length, d: bars.join('')}),
-      marks.map(
-          ({key, at, text, left: middle, row}) =>
-              svg('g', {class: 'percentile', 'data-percentile': key},
-                  svg('line', {x1: at, x2: at, y1: 30 + 18 * row + 4, y2: bottom}),
-                  svg('text', {x: px(middle), y: 30 + 18 * row, 'text-anchor': 'middle'}, text))));
-  const items = barItems(counts, x, (bin) => left + bin * wide, (calls) => bottom - tall(calls));
-  return explore(root, {
-    items,
-    nearest: (at) => Math.min(bins - 1, Math.max(0, Math.floor((at - left) / wide))),
-    mark: marker(hover, (index) => ({x: px(left + index * wide)})),
+  const edge = (bin) => low * (high / low) ** (bin / bins);
+  const marks = percentileMarks(stat);
+  const label =
+      `Histogram of latency, ${marks.map(({text}) => text).join(', ')}; the arrow keys read it bar by bar`;
+  return plot(width, 250 + 16 * marks.length, label, {
+    datasets: [{
+      type: 'bar',
+      data: counts.map((calls, bin) => ({x: edge(bin + 0.5), y: calls / total || null})),
+      backgroundColor: colourOf('m-rate'),
+      barThickness: Math.max(1, (width - 74) / bins - 1),
+      minBarLength: 1.5
+    }],
+    scales: {
+      x: timeAxis('Latency', [low, high], {grid: false}),
+      y: axis('% of calls', 0, (maxOf(counts) / total) * 1.05, (value) => trim(value * 100))
+    },
+    options: {layout: {padding: {top: 10 + 16 * marks.length, right: 14}}},
+    over(made) {
+      const {right, bottom} = made.chartArea;
+      marks.forEach(({us, text}, row) => {
+        const x = made.scales.x.getPixelForValue(us);
+        const y = 8 + 16 * row;
+        const before = x + textWidth(text, 12, 600) + 6 > right + 14;
+        drawLine(made, x, y - 6, x, bottom, 'm-ink', [2, 3]);
+        drawText(
+            made, text, x + (before ? -6 : 6), y, 'm-ink',
+            {align: before ? 'right' : 'left', weight: 600, halo: true});
+      });
+    },
+    items: (made) => pointItems(made, barTips(counts, edge))
   });
 }
 

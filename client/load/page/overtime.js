@@ -19,67 +19,6 @@ function timelineRows(data) {
                     }));
 }
 
-function ratePanel(rows, x, frame, average) {
-  const high = maxOf(rows.map((row) => row.rate)) * 1.08 || 1;
-  const y = linear(0, high, frame.bottom, frame.top);
-  const ticks = rateTicks(high);
-  const path = linePath(rows.map((row) => [x(row.middle), y(row.rate)]));
-  const first = px(x(rows[0].middle));
-  const last = px(x(rows[rows.length - 1].middle));
-  const g = svg(
-      'g', {'data-panel': 'throughput'},
-      axisLeft({...frame, scale: y, ticks: y.ticks(4), text: ticks.text, unit: `Throughput, ${ticks.unit}`}),
-      svg('path', {class: 'area m-rate', d: `${path}L${last} ${frame.bottom}L${first} ${frame.bottom}Z`}),
-      svg('path', {class: 'line m-rate', d: path}));
-  if (num(average) && average < high) {
-    const at = px(y(average));
-    g.append(svg('line', {class: 'mean', x1: frame.left, x2: frame.right, y1: at, y2: at}));
-  }
-  return {g, y};
-}
-
-function errorPanel(rows, x, frame) {
-  const high = maxOf(rows.map((row) => row.errors));
-  const thick = Math.max(1.5, (frame.right - frame.left) / rows.length - 0.5);
-  const path = rows.filter((row) => row.errors > 0).map((row) => {
-    const tall = Math.max(2, (row.errors / high) * (frame.bottom - frame.top));
-    return `M${px(x(row.middle) - thick / 2)} ${frame.bottom}v${px(-tall)}h${px(thick)}v${px(tall)}z`;
-  });
-  return svg(
-      'g', {class: 'axis', 'data-panel': 'errors'},
-      svg('text', {class: 'unit', x: 0, y: frame.top - 8}, `Errors, at most ${count(high)} a step`),
-      svg('line', {class: 'base', x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom}),
-      svg('path', {class: 'solid m-error', d: path.join('')}));
-}
-
-function latencyPanel(rows, x, frame) {
-  const values =
-      rows.flatMap((row) => LATENCIES.map(([name]) => row[name])).filter((value) => value !== null);
-  const [low, high] = logDomain(values);
-  const y = logarithmic(low, high, frame.bottom, frame.top);
-  const ticks = timeTicks(Math.sqrt(low * high));
-  const shown = LATENCIES.filter(([name]) => rows.some((row) => row[name] !== null));
-  const ends = shown.map(([name]) => y(rows.findLast((row) => row[name] !== null)[name]) + 4);
-  const places = spread(ends, 15, frame.top, frame.bottom + 4);
-  const g = svg(
-      'g', {'data-panel': 'latency'}, axisLeft({
-        ...frame,
-        scale: y,
-        ticks: y.ticks(7),
-        text: ticks.text,
-        unit: `Latency, ${ticks.unit}, logarithmic`
-      }),
-      shown.map(([name]) => svg('path', {
-                  class: `line m-${name}`,
-                  'data-line': name,
-                  d: linePath(rows.map((row) => [x(row.middle), row[name] === null ? null : y(row[name])]))
-                })),
-      shown.map(
-          ([name], index) =>
-              svg('text', {class: `end m-${name}`, x: frame.right + 8, y: px(places[index])}, name)));
-  return {g, y};
-}
-
 function timeTip(row) {
   return {
     title: `${digits(row.begin)} to ${digits(row.end)}${NBSP}s`,
@@ -92,52 +31,65 @@ function timeTip(row) {
 }
 
 function drawOverTime(width, rows, average) {
-  const left = 50;
-  const right = width - 38;
-  const begin = rows[0].begin;
-  const x = linear(begin, rows[rows.length - 1].end, left, right);
   const failed = rows.some((row) => row.errors > 0);
-  const timed = rows.some((row) => row.p50 !== null);
-  let top = 32;
-  const frame = (height, gap) => {
-    const made = {left, right, top, bottom: top + height};
-    top += height + gap;
-    return made;
-  };
-  const panels = [ratePanel(rows, x, frame(150, failed ? 32 : 44), average)];
-  const errors = failed ? errorPanel(rows, x, frame(26, 40)) : null;
-  if (timed)
-    panels.push(latencyPanel(rows, x, frame(190, 0)));
-  else
-    top -= 40;
-  const bottom = top;
-  const cursor = svg('g', {class: 'cursor', visibility: 'hidden'});
-  const root = canvas(
-      width, bottom + 42, 'Throughput and latency over time; the arrow keys read it step by step',
-      axisBottom({
-        left,
-        right,
-        top: 20,
-        bottom,
-        scale: x,
-        ticks: x.ticks(width / 90),
-        text: trim,
-        title: 'Seconds since the start'
-      }),
-      panels[0].g, errors, timed ? panels[1].g : null, cursor);
-  const items = rows.map((row) => ({x: x(row.middle), y: 60, tip: () => timeTip(row)}));
-  const dot = (value, scale, name, at) =>
-      (value === null ? null : svg('circle', {class: `dot m-${name}`, cx: at, cy: px(scale(value)), r: 4}));
-  const read = (index) => {
-    const row = rows[index];
-    const at = px(items[index].x);
-    cursor.replaceChildren(
-        ...[svg('line', {x1: at, x2: at, y1: 24, y2: bottom}), dot(row.rate, panels[0].y, 'rate', at),
-            ...(timed ? LATENCIES.map(([name]) => dot(row[name], panels[1].y, name, at)) : [])]
-            .filter(Boolean));
-    return {};
-  };
-  return exploreAlong(root, items, marker(cursor, read));
+  const latencies = LATENCIES.filter(([name]) => rows.some((row) => row[name] !== null));
+  const points = (name) => rows.map((row) => ({x: row.middle, y: row[name]}));
+  const high = maxOf(rows.map((row) => row.rate)) * 1.08 || 1;
+  const most = maxOf(rows.map((row) => row.errors));
+  const rates = rateTicks(high);
+  const datasets = [
+    lineOf('m-rate', points('rate'), {label: 'rate', yAxisID: 'rate', fill: 'origin'}),
+    ...latencies.map(
+        ([name]) => lineOf(
+            'm-' + name, points(name),
+            {label: name, yAxisID: 'latency', borderWidth: name === 'max' ? 1 : 1.6})),
+    ...(failed ? [{
+      type: 'bar',
+      label: 'errors',
+      data: rows.map((row) => ({x: row.middle, y: row.errors || null})),
+      yAxisID: 'errors',
+      backgroundColor: colourOf('m-error'),
+      barThickness: Math.max(1.5, (width - 90) / rows.length - 0.5),
+      minBarLength: 2
+    }] :
+                 [])
+  ];
+  // Panels one above the other, the last one on top.
+  const panel = (weight) => ({axis: 'y', position: 'left', stack: 'panels', stackWeight: weight});
+  return plot(
+      width, failed ? 500 : 440, 'Throughput and latency over time; the arrow keys read it step by step', {
+        datasets,
+        scales: {
+          x: axis('Seconds since the start', rows[0].begin, rows[rows.length - 1].end, trim, {grid: false}),
+          ...(latencies.length ? {
+            latency: timeAxis(
+                'Latency', logDomain(rows.flatMap((row) => latencies.map(([name]) => row[name]))), panel(10))
+          } :
+                                 {}),
+          ...(failed ? {errors: axis('Errors', 0, most * 1.7, count, {ticks: [0, most], ...panel(2.6)})} :
+                       {}),
+          rate: axis(`Throughput, ${rates.unit}`, 0, high, rates.text, panel(8)),
+        },
+        options: {layout: {padding: {right: 38, top: 8}}},
+        cursor: true,
+        over(made) {
+          const {left, right} = made.chartArea;
+          if (num(average) && average < high) {
+            const y = made.scales.rate.getPixelForValue(average);
+            drawLine(made, left, y, right, y, 'm-rate', [3, 4]);
+          }
+          if (!latencies.length) return;
+          const {latency} = made.scales;
+          const ends = latencies.map(
+              ([name]) => latency.getPixelForValue(rows.findLast((row) => row[name] !== null)[name]));
+          spread(ends, 15, latency.top, latency.bottom)
+              .forEach(
+                  (y, index) => drawText(
+                      made, latencies[index][0], right + 8, y, 'm-' + latencies[index][0], {weight: 650}));
+        },
+        items: (made) =>
+            pointItems(made, rows.map((row) => () => timeTip(row)), datasets.map((_, index) => index)),
+      });
 }
 
 function overTimeSection(data) {

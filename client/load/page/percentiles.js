@@ -71,47 +71,29 @@ function percentileTip(curves, at) {
 
 function drawPercentiles(width, all) {
   const curves = all.filter((curve) => curve.on);
-  const left = 50;
-  const right = width - 14;
-  const top = 30;
-  const bottom = top + 260;
-  const frame = {left, right, top, bottom};
   const far = Math.max(1, ...all.map((curve) => curve.points[curve.points.length - 1][0]));
-  const x = linear(0, far, left, right);
-  const [low, high] = logDomain(all.flatMap((curve) => curve.points.map(([, us]) => us)), 0.4, 1.08);
-  const y = logarithmic(low, high, bottom, top);
-  const ticks = timeTicks(Math.sqrt(low * high));
-  const cursor = svg('line', {class: 'cursor', visibility: 'hidden', y1: top, y2: bottom});
-  const root = canvas(
-      width, bottom + 42, 'Latency by percentile; the arrow keys read it step by step', axisLeft({
-        ...frame,
-        scale: y,
-        ticks: y.ticks(8),
-        text: ticks.text,
-        unit: `Latency, ${ticks.unit}, logarithmic`
-      }),
-      axisBottom({
-        ...frame,
-        scale: x,
-        grid: true,
-        ticks: [0, ...TAIL.map(nines)],
-        title: 'Share of calls, %',
-        text: (at) => trim(Number(((1 - 10 ** -at) * 100).toFixed(5)))
-      }),
-      curves.map((curve) => svg('path', {
-                   class: `line ${curve.mark}`,
-                   'data-curve': curve.name,
-                   d: linePath(curve.points.map(([at, us]) => [x(at), y(us)]))
-                 })),
-      cursor);
-  const steps = Math.max(24, Math.round((right - left) / 6));
-  const shares = [...new Set([
-                   ...Array.from({length: steps + 1}, (_, i) => (i / steps) * far),
-                   ...TAIL.map(nines).filter((at) => at <= far)
-                 ])].sort((a, b) => a - b);
-  const items = shares.map((at) => ({x: x(at), y: (top + bottom) / 2, tip: () => percentileTip(curves, at)}));
-  return exploreAlong(
-      root, items, marker(cursor, (index) => ({x1: px(items[index].x), x2: px(items[index].x)})));
+  const marks = [0, ...TAIL.map(nines)].filter((at) => at <= far + 1e-9);
+  const steps = Math.max(24, Math.round(width / 6));
+  const shares = [...new Set([...Array.from({length: steps + 1}, (_, i) => (i / steps) * far), ...marks])];
+  return plot(width, 330, 'Latency by percentile; the arrow keys read it step by step', {
+    datasets: curves.map(
+        (curve) => lineOf(
+            curve.mark, curve.points.map(([x, y]) => ({x, y})),
+            {label: curve.name, borderWidth: curve.mark === 'm-total' ? 2.6 : 1.6, pointHoverRadius: 0})),
+    scales: {
+      x: axis(
+          'Share of calls, %', 0, far, (at) => trim(Number(((1 - 10 ** -at) * 100).toFixed(5))),
+          {ticks: marks}),
+      y: timeAxis('Latency', logDomain(all.flatMap((curve) => curve.points.map(([, us]) => us)), 0.4, 1.08))
+    },
+    cursor: true,
+    items: ({scales, chartArea}) =>
+        shares.sort((a, b) => a - b).map((at) => ({
+                                           x: scales.x.getPixelForValue(at),
+                                           y: (chartArea.top + chartArea.bottom) / 2,
+                                           tip: () => percentileTip(curves, at)
+                                         })),
+  });
 }
 
 function percentilesSection(data) {

@@ -11,58 +11,51 @@ function rampTip(step, name) {
 }
 
 function drawRamp(width, steps, mode) {
-  const left = 50;
-  const right = width - 20;
-  const top = 44;
-  const bottom = top + 240;
-  const frame = {left, right, top, bottom};
   const bound = num(mode.bound_us);
   const name = percentileName(mode.percentile || 'p99');
-  const [low, high] = logDomain([...steps.map((step) => step.p99_us), bound || 0], 0.6, 1.25);
-  const x = linear(0, Math.max(...steps.map((step) => step.rate)) * 1.04, left, right);
-  const y = logarithmic(low, high, bottom, top);
-  const ticks = timeTicks(Math.sqrt(low * high));
-  const rates = rateTicks(Math.max(...steps.map((step) => step.rate)), '/s');
   const best = num(mode.best_rate);
-  const place = (step) => ({x: x(step.rate), y: step.p99_us > 0 ? y(step.p99_us) : bottom});
-  const ring = svg('circle', {class: 'ring', r: 9, visibility: 'hidden'});
-  const cross = ({x: cx, y: cy}) => `M${px(cx - 5)} ${px(cy - 5)}l10 10m0 -10l-10 10`;
-  const root = canvas(
-      width, bottom + 42, 'Latency by offered rate; the arrow keys read it step by step', axisLeft({
-        ...frame,
-        top: top - 14,
-        scale: y,
-        ticks: y.ticks(7),
-        text: ticks.text,
-        unit: `${name}, ${ticks.unit}, logarithmic`
-      }),
-      axisBottom({
-        ...frame,
-        scale: x,
-        ticks: x.ticks(width / 90),
-        text: rates.text,
-        title: `Calls offered, ${rates.unit}`
-      }),
-      bound ?
-          svg('g', {'data-bound': ''},
-              svg('line', {class: 'bound', x1: left, x2: right, y1: px(y(bound)), y2: px(y(bound))}),
-              svg('text', {class: 'boundname', x: left + 6, y: px(y(bound)) - 6}, `bound ${time(bound)}`)) :
-          null,
-      best ? svg('g', {class: 'percentile', 'data-best': ''},
-                 svg('line', {x1: px(x(best)), x2: px(x(best)), y1: top - 8, y2: bottom}),
-                 svg('text', {x: px(Math.min(x(best), right - 60)), y: top - 14, 'text-anchor': 'middle'},
-                     `${perSecond(best)} held`)) :
-             null,
-      svg('path', {class: 'line m-quiet', d: linePath(steps.map((step) => [place(step).x, place(step).y]))}),
-      steps.map(
-          (step) =>
-              (step.held ? svg('circle',
-                               {class: 'dot m-held', cx: px(place(step).x), cy: px(place(step).y), r: 5.5}) :
-                           svg('path', {class: 'line m-missed', d: cross(place(step))}))),
-      ring);
-  const items = steps.map((step) => ({...place(step), tip: () => rampTip(step, name)}));
-  return exploreAlong(
-      root, items, marker(ring, (index) => ({cx: px(items[index].x), cy: px(items[index].y)})));
+  const most = Math.max(...steps.map((step) => step.rate));
+  const rates = rateTicks(most, '/s');
+  const domain = logDomain([...steps.map((step) => step.p99_us), bound || 0], 0.6, 1.25);
+  const marks = [best ? `${perSecond(best)} held` : '', bound ? `bound ${time(bound)}` : ''];
+  const held = (yes, no) => steps.map((step) => (step.held ? yes : no));
+  return plot(
+      width, 320,
+      ['Latency by offered rate', ...marks.filter(Boolean)].join(', ') +
+          '; the arrow keys read it step by step',
+      {
+        datasets: [lineOf(
+            'm-quiet', steps.map((step) => ({x: step.rate, y: step.p99_us > 0 ? step.p99_us : domain[0]})), {
+              borderWidth: 2,
+              pointStyle: held('circle', 'crossRot'),
+              pointRadius: held(5.5, 7),
+              pointHoverRadius: 9,
+              pointBorderWidth: held(1.5, 2.2),
+              pointBackgroundColor: colourOf('m-held'),
+              pointHoverBackgroundColor: colourOf('m-held'),
+              pointBorderColor: held(colourOf('m-paper'), colourOf('m-missed')),
+              pointHoverBorderColor: held(colourOf('m-ink'), colourOf('m-missed'))
+            })],
+        scales: {
+          x: axis(`Calls offered, ${rates.unit}`, 0, most * 1.04, rates.text, {grid: false}),
+          y: timeAxis(name, domain)
+        },
+        options: {layout: {padding: {top: 24, right: 20}}, clip: false},
+        over(made) {
+          const {left, right, top, bottom} = made.chartArea;
+          if (bound) {
+            const y = made.scales.y.getPixelForValue(bound);
+            drawLine(made, left, y, right, y, 'm-missed', [6, 4]);
+            drawText(made, marks[1], left + 6, y - 9, 'm-missed');
+          }
+          if (!best) return;
+          const x = made.scales.x.getPixelForValue(best);
+          drawLine(made, x, top - 6, x, bottom, 'm-ink', [2, 3]);
+          drawText(
+              made, marks[0], Math.min(x, right - 60), top - 14, 'm-ink', {align: 'center', weight: 600});
+        },
+        items: (made) => pointItems(made, steps.map((step) => () => rampTip(step, name)))
+      });
 }
 
 function rampSection(data) {

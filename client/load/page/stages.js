@@ -1,7 +1,5 @@
 // Where the server's time goes: mean time of each stage, stacked, one bar an operation.
 
-const INK_DARK = new Set(['receive', 'stage', 'd2h', 'queue']);
-
 function stageRows(data) {
   const operations = list(data.operations).length ? data.operations : [data.total || {}];
   return operations
@@ -30,92 +28,77 @@ function stageTip(row) {
   };
 }
 
-/** The pieces of one bar; texts only where they fit. */
-function stageBar(row, left, top, height, scale) {
-  let at = 0;
-  return row.parts.map(({stage, us}) => {
-    const from = left + scale(at);
-    at += us;
-    const wide = left + scale(at) - from;
-    const text = [`${stage} ${time(us)}`, time(us), stage].find((one) => textWidth(one, 11) + 10 <= wide);
-    return [
-      svg('rect', {
-        class: 'solid m-' + stage,
-        x: px(from),
-        y: top,
-        width: px(Math.max(0.6, wide - (wide > 3 ? 1 : 0))),
-        height,
-        'data-stage': stage
-      }),
-      text ? svg('text', {
-        class: 'inside ' + (INK_DARK.has(stage) ? 'ink-dark' : 'ink-light'),
-        x: px(from + wide / 2),
-        y: top + height / 2 + 4,
-        'text-anchor': 'middle'
-      },
-                 text) :
-             null,
-    ];
-  });
+/** A stage's bar has its name and time inside where they fit. */
+function stageTexts(made, rows, used) {
+  rows.forEach((row, index) => row.parts.forEach(({stage, us}) => {
+    const {x, base, y} = made.getDatasetMeta(used.indexOf(stage)).data[index];
+    const text =
+        [`${stage} ${time(us)}`, time(us), stage].find((one) => textWidth(one, 11, 600) + 10 <= x - base);
+    if (text)
+      drawText(
+          made, text, (x + base) / 2, y,
+          isLight(colourOf('m-' + stage).match(/\d+/g).map(Number)) ? 'm-dark' : 'm-light',
+          {align: 'center', weight: 600, size: 11});
+  }));
 }
 
-function drawStages(width, rows, share) {
+function drawStages(width, rows, share, used) {
   const narrow = width < 640;
-  const labels =
-      narrow ? 0 : Math.min(260, 16 + Math.max(...rows.map((row) => textWidth(row.name, 12, 600))));
   const ends =
       rows.map((row) => `${time(row.sum)}${row.overlap === null ? '' : ` · ${factor(row.overlap)}`}`);
-  const room = Math.max(...ends.map((text) => textWidth(text))) + 12;
-  const right = width - room;
-  const high = Math.max(...rows.map((row) => Math.max(row.sum, share ? 0 : row.mean || 0)));
-  const height = 24;
-  const pitch = narrow ? 50 : 34;
-  const bottom = rows.length * pitch + 6;
+  const high = share ? 100 : Math.max(...rows.map((row) => Math.max(row.sum, row.mean || 0)));
   const ticks = timeTicks(high);
-  const x = linear(0, share ? 100 : high, labels, right);
-  const focus = svg('rect', {
-    class: 'ring',
-    visibility: 'hidden',
-    x: labels - 2,
-    width: right - labels + 4,
-    height: height + 4,
-    rx: 3
-  });
-  const drawn = rows.map((row, index) => {
-    const top = index * pitch + (narrow ? 20 : 4);
-    const scale = (us) => (us / (share ? row.sum : high)) * (right - labels);
-    const mean = !share && row.mean > 0 ? px(labels + scale(row.mean)) : null;
-    return svg(
-        'g', {'data-row': row.name},
-        narrow ? svg('text', {class: 'name', x: 0, y: top - 6}, fitText(row.name, width - 10, 12, 600)) :
-                 svg('text', {class: 'name', x: 0, y: top + 16}, fitText(row.name, labels - 14, 12, 600)),
-        stageBar(row, labels, top, height, scale),
-        mean === null ?
-            null :
-            svg('path', {class: 'marker', d: `M${mean} ${top - 5}v9M${mean} ${top + height - 4}v9`}),
-        svg('text', {x: (share ? right : labels + scale(Math.max(row.sum, row.mean || 0))) + 8, y: top + 16},
-            ends[index]));
-  });
-  const root = canvas(
-      width, bottom + 40, 'Mean time of each stage by operation; the arrow keys read it bar by bar',
-      axisBottom({
-        left: labels,
-        right,
-        top: 0,
-        bottom,
-        scale: x,
-        ticks: x.ticks(width / 110),
-        text: share ? trim : ticks.text,
-        title: share ? 'Share of the sum of the stages, %' : `Mean time, ${ticks.unit}`
-      }),
-      focus, drawn);
-  const items =
-      rows.map((row, index) => ({x: (labels + right) / 2, y: index * pitch + 20, tip: () => stageTip(row)}));
-  return explore(root, {
-    items,
-    nearest: (_, y) => (y < bottom ? Math.min(rows.length - 1, Math.max(0, Math.floor(y / pitch))) : -1),
-    mark: marker(focus, (index) => ({y: index * pitch + (narrow ? 18 : 2)})),
-  });
+  const scaled = (row, us) => (share ? (100 * us) / row.sum : us);
+  const pitch = narrow ? 50 : 34;
+  return plot(
+      width, rows.length * pitch + 56,
+      'Mean time of each stage by operation; the arrow keys read it bar by bar', {
+        labels: rows.map(({name}) => fitText(name, narrow ? 1 : 250, 12, 600)),
+        datasets: used.map((stage) => ({
+                             type: 'bar',
+                             label: stage,
+                             data: rows.map((row) => {
+                               const part = row.parts.find((one) => one.stage === stage);
+                               return part ? scaled(row, part.us) : null;
+                             }),
+                             backgroundColor: colourOf('m-' + stage),
+                             borderColor: colourOf('m-paper'),
+                             borderWidth: {right: 1},
+                             barThickness: 24
+                           })),
+        scales: {
+          x: axis(
+              share ? 'Share of the sum of the stages, %' : `Mean time, ${ticks.unit}`, 0, high,
+              share ? trim : ticks.text, {grid: false, stacked: true}),
+          y: nameAxis({stacked: true, display: !narrow})
+        },
+        options: {
+          indexAxis: 'y',
+          layout: {padding: {right: Math.max(...ends.map((text) => textWidth(text))) + 12}}
+        },
+        over(made) {
+          stageTexts(made, rows, used);
+          rows.forEach((row, index) => {
+            const x = (us) => made.scales.x.getPixelForValue(scaled(row, us));
+            const y = made.scales.y.getPixelForValue(index);
+            const marked = !share && row.mean > 0;
+            for (const side of marked ? [-1, 1] : [])
+              drawLine(made, x(row.mean), y + side * 8, x(row.mean), y + side * 17, 'm-ink', [], 2);
+            drawText(made, ends[index], x(Math.max(row.sum, marked ? row.mean : 0)) + 8, y, 'm-soft');
+            if (narrow)
+              drawText(
+                  made, fitText(row.name, width - 10, 12, 600), made.chartArea.left, y - 20, 'm-ink',
+                  {weight: 600});
+          });
+        },
+        down: true,
+        items: ({scales, chartArea}) => rows.map((row, index) => ({
+                                                   x: (chartArea.left + chartArea.right) / 2,
+                                                   y: scales.y.getPixelForValue(index),
+                                                   tall: pitch,
+                                                   tip: () => stageTip(row)
+                                                 })),
+      });
 }
 
 function stagesSection(data) {
@@ -144,7 +127,7 @@ function stagesSection(data) {
                    redraw();
                  })),
           host);
-      const redraw = chart(host, 'stages', (width) => drawStages(width, rows, share));
+      const redraw = chart(host, 'stages', (width) => drawStages(width, rows, share, used));
     },
   };
 }

@@ -96,6 +96,26 @@ function spanTip(span, row) {
   };
 }
 
+/** Times below the timeline. Labels that would touch the one before are left out. */
+function timeAxisBelow({left, right, bottom, scale, view, width}) {
+  const ticks = timeTicks(view.to);
+  let free = -Infinity;
+  const parts = [svg('line', {class: 'base', x1: left, x2: right, y1: bottom, y2: bottom})];
+  for (const tick of scale.ticks(width / 100)) {
+    const x = px(scale(tick));
+    const label = ticks.text(tick);
+    const half = textWidth(label) / 2;
+    parts.push(svg('line', {class: 'grid', x1: x, x2: x, y1: 4, y2: bottom + 4}));
+    if (x - half < free) continue;
+    free = x + half + 10;
+    parts.push(svg('text', {x, y: bottom + 18, 'text-anchor': 'middle'}, label));
+  }
+  const title = `Since the call's start, ${ticks.unit}`;
+  parts.push(
+      svg('text', {class: 'unit', x: (left + right) / 2, y: bottom + 36, 'text-anchor': 'middle'}, title));
+  return svg('g', {class: 'axis'}, parts);
+}
+
 /** Draws the part of the trace in `view` ({from, to}, microseconds). `zoom(from, to)` shows another part. */
 function drawTrace(width, trace, view, zoom) {
   const rows = traceRows(trace);
@@ -103,23 +123,12 @@ function drawTrace(width, trace, view, zoom) {
   const left = Math.min(110, 12 + Math.max(...rows.map((row) => textWidth(row.track))));
   const right = width - 8;
   const x = linear(view.from, view.to, left, right);
-  const ticks = timeTicks(view.to);
   const ring = svg('rect', {class: 'ring', visibility: 'hidden', rx: 2, height: SPAN_TALL + 1});
   const brush = svg('rect', {class: 'brush', visibility: 'hidden', y: 0, height: bottom});
   const root = canvas(
       width, bottom + 42,
       `Timeline of one ${trace.operation} request; the arrow keys read it span by span, + and - zoom`,
-      axisBottom({
-        left,
-        right,
-        top: 4,
-        bottom,
-        scale: x,
-        ticks: x.ticks(width / 100),
-        text: ticks.text,
-        grid: true,
-        title: `Since the call's start, ${ticks.unit}`
-      }),
+      timeAxisBelow({left, right, bottom, scale: x, view, width}),
       headings.map(({text, y}) => svg('text', {class: 'heading', x: 0, y}, text)),
       rows.map(
           (row) => svg(

@@ -1,44 +1,44 @@
-#include "server/engine/serial_thread.h"
+#include "server/base/executor.h"
 
 #include <pthread.h>
 
 #include <utility>
 
-namespace tilewire::engine {
+namespace tilewire {
 
 SerialThread::~SerialThread() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   if (thread_.joinable()) thread_.join();
 }
 
 void SerialThread::Post(std::function<void()> function) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     queue_.push_back(std::move(function));
     if (!thread_.joinable()) {
       thread_ = std::thread([this] { Run(); });
       pthread_setname_np(thread_.native_handle(), name_);
     }
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 void SerialThread::Run() {
-  std::unique_lock lock(mutex_);
+  RelockableMutexLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    while (!stop_ && queue_.empty()) wake_.Wait(mutex_);
     if (queue_.empty()) return;
     std::function<void()> function = std::move(queue_.front());
     queue_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     function();
     function = nullptr;  // what it holds goes now
-    lock.lock();
+    lock.Lock();
   }
 }
 
-}  // namespace tilewire::engine
+}  // namespace tilewire
