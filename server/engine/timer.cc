@@ -7,7 +7,7 @@ namespace tilewire::engine {
 Timer::Timer(TimeSource* time) : time_(time), thread_([this] { Run(); }) {
   time_->Watch(this, [this] {
     const MutexLock lock(mutex_);  // so that the thread does not look just before and sleep just after
-    if (!due_.empty() && due_.begin()->first.first <= Now()) wake_.NotifyOne();
+    if (wakes_at_ <= Now()) wake_.NotifyOne();  // where it would wake by itself, whatever is due by now
   });
 }
 

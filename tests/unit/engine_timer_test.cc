@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <semaphore>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/engine_time_testing.h"
@@ -112,20 +114,29 @@ TEST_F(TimerTest, FunctionsMayArmAndCancelTimers) {
   EXPECT_FALSE(wrong);
 }
 
-/// Clock's time, and it tells what a timer does with it.
+/// Another's time, and it tells what a timer does with it.
 class WatchedTime final : public TimeSource {
  public:
-  TimePoint Now() const override { return Clock::now(); }
+  explicit WatchedTime(TimeSource* time = SteadyTime()) : time_(time) {}
+  TimePoint Now() const override { return time_->Now(); }
   TimePoint SleepUntil(TimePoint when) const override {
     asked.release();
-    return when;
+    return time_->SleepUntil(when);
   }
-  void Watch(const void*, std::function<void()>) override {}
-  void Unwatch(const void*) override { let_go.release(); }
+  void Watch(const void* watcher, std::function<void()> on_jump) override {
+    time_->Watch(watcher, std::move(on_jump));
+  }
+  void Unwatch(const void* watcher) override {
+    let_go.release();
+    time_->Unwatch(watcher);
+  }
 
   /// Of the thread that falls asleep, before it gives up the timer's lock.
   mutable std::counting_semaphore<> asked{0};
   std::binary_semaphore let_go{0};  ///< by the destructor
+
+ private:
+  TimeSource* const time_;
 };
 
 TEST(Timer, AnEarlierOneWakesTheThreadThatSleepsByTheClock) {
@@ -139,6 +150,17 @@ TEST(Timer, AnEarlierOneWakesTheThreadThatSleepsByTheClock) {
   soon.get_future().wait();
   EXPECT_GE(Clock::now() - begin, milliseconds(1));
   EXPECT_LT(Clock::now() - begin, std::chrono::minutes(1));
+}
+
+TEST(Timer, SleepsNoLongerThanUntilATimeWhoseTimerIsGone) {
+  ManualTime manual;
+  WatchedTime time(&manual);
+  Timer timer(&time);
+  const Timer::Id id = timer.At(manual.Now() + hours(1), [] { FAIL(); });
+  time.asked.acquire();
+  timer.Cancel(id);
+  manual.Advance(hours(2));  // nothing is due, but whoever comes now relies on the thread being awake
+  Flush(timer);
 }
 
 TEST(Timer, GoesByTheClockUnlessToldOtherwise) {
