@@ -214,7 +214,7 @@ TEST_F(OwnDrain, WhatStillRunsIsCutWhenTheTimeIsOver) {
     return false;
   }));
   EXPECT_EQ(time_.Now() - start_, std::chrono::seconds(10));
-  EXPECT_FALSE(raw.Drain().ok());
+  ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
 }
 
 TEST_F(OwnDrain, ASecondSignalEndsItAtOnce) {
@@ -223,7 +223,7 @@ TEST_F(OwnDrain, ASecondSignalEndsItAtOnce) {
   int pauses = 0;
   EXPECT_FALSE(Drain(std::chrono::hours(1), [&](auto) { return ++pauses == 3; }));
   EXPECT_EQ(pauses, 3);
-  EXPECT_FALSE(raw.Drain().ok());
+  ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
 }
 
 TEST(Listen, TakenAddressIsAnErrorThatNamesIt) {
