@@ -19,6 +19,7 @@
 #include "server/ops/metrics.h"
 #include "server/ops/process.h"
 #include "server/ops/version.h"
+#include "server/rpc/drain.h"
 #include "server/rpc/server.h"
 
 namespace {
@@ -92,29 +93,11 @@ void Announce(const rpc::Server& server, const engine::DeviceFacts& facts) {
   std::fflush(stdout);
 }
 
-/// Calls that come in the moment in which gRPC closes its connections end CANCELLED, without details, and
-/// CANCELLED is not what clients retry. So while calls keep coming they go on being told UNAVAILABLE, until
-/// none has come for a while: a balancer has noticed by then. Somebody who never stops does not keep the
-/// server.
-void Linger(const rpc::Server& server, TimePoint until) {
-  constexpr auto kQuiet = std::chrono::milliseconds(300);
-  const TimePoint end = std::min(until, Clock::now() + std::chrono::seconds(5));
-  while (Clock::now() < end && Clock::now() - server.last_arrival() < kQuiet)
-    if (ops::WaitForSignalFor(std::chrono::milliseconds(20))) return;
-}
-
-/// Not ready, no new jobs; running calls go on until they end, time is up or a second signal comes.
+/// Until every call has ended, time is up or a second signal comes.
 int Drain(rpc::Server* server, double seconds) {
   ops::LogEvent(spdlog::level::info, "draining", {{"drain_seconds", seconds}});
-  server->SetReady(false);
-  server->BeginDrain();
-  const TimePoint until =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  bool idle = false;
-  while (!(idle = server->WaitIdle(Clock::now())) && Clock::now() < until)
-    if (ops::WaitForSignalFor(std::chrono::milliseconds(20))) break;
-  if (idle) Linger(*server, until);
-  server->Shutdown(Clock::now());
+  const auto most = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const bool idle = rpc::Drain(server, *SteadyTime(), most, &ops::WaitForSignalFor);
   ops::LogEvent(spdlog::level::info, idle ? "drained" : "drain cut short");
   return idle ? kDrained : kDrainCutShort;
 }

@@ -64,7 +64,7 @@ Status Client::Impl::Ask(grpc::Status (v1::Arrays::Stub::*method)(grpc::ClientCo
     if (status.ok()) return status;
     const auto wait = retry.Next(status, false);
     if (!wait) return status;
-    Retry::Sleep(*wait, options.stop);
+    Retry::Sleep(*wait, options.stop, link_->connect.wait);
   }
 }
 

@@ -159,6 +159,9 @@ struct ConnectOptions {
   /// Metadata of every call, such as the name that a server with --identity-header goes by: keys in lower
   /// case, values of visible ASCII characters.
   std::vector<std::pair<std::string, std::string>> metadata = {};
+  /// Waits before the next attempt of a call: so long, or until a stop is requested. Empty: the calling
+  /// thread sleeps. For callers that have something better to do meanwhile, and for tests.
+  std::function<void(std::chrono::milliseconds, const std::stop_token&)> wait = {};
 };
 
 /// A connection to one server. Thread-safe: any number of calls at a time; each streamed call has a

@@ -177,7 +177,7 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
     }
     const auto wait = retry.Next(attempt.status, attempt.anything_moved);
     if (!wait) return Fail(std::move(attempt.status));
-    Retry::Sleep(*wait, spec.options.stop);
+    Retry::Sleep(*wait, spec.options.stop, spec.connect.wait);
     if (recorder) recorder->Retry(begin_us);
   }
 }

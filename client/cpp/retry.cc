@@ -24,7 +24,8 @@ std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool 
   return wait;
 }
 
-bool Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop) {
+void Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop, const Wait& wait) {
+  if (wait) return wait(time, stop);
   const auto until = Clock::now() + time;
   Mutex mutex;
   CondVar wake;
@@ -34,8 +35,7 @@ bool Retry::Sleep(std::chrono::milliseconds time, const std::stop_token& stop) {
   });
   const MutexLock lock(mutex);
   while (!stop.stop_requested())
-    if (!wake.WaitUntil(mutex, until)) return !stop.stop_requested();
-  return false;
+    if (!wake.WaitUntil(mutex, until)) return;
 }
 
 }  // namespace tilewire::client

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <stop_token>
 
@@ -15,6 +16,7 @@ namespace tilewire::client {
 class Retry {
  public:
   using Clock = std::chrono::steady_clock;
+  using Wait = std::function<void(std::chrono::milliseconds, const std::stop_token&)>;
 
   /// At most `max_attempts` attempts in all; none that could only start after `deadline`.
   Retry(int max_attempts, std::optional<Clock::time_point> deadline)
@@ -22,8 +24,8 @@ class Retry {
 
   /// How long to wait before the next attempt, or nothing where there is none.
   std::optional<std::chrono::milliseconds> Next(const Status& failed, bool anything_moved);
-  /// Waits; false when `stop` was requested meanwhile.
-  static bool Sleep(std::chrono::milliseconds time, const std::stop_token& stop);
+  /// Waits, or has `wait` do it where that is set, until the time is over or `stop` is requested.
+  static void Sleep(std::chrono::milliseconds time, const std::stop_token& stop, const Wait& wait);
 
  private:
   int left_;

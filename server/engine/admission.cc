@@ -115,7 +115,7 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       waiter->place = c.queue.insert(c.queue.end(), id);
       const auto bound =
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.queue_seconds));
-      waiter->timer = timer_->At(std::min(deadline, Clock::now() + bound), [this, id] { Expire(id); });
+      waiter->timer = timer_->At(std::min(deadline, timer_->Now() + bound), [this, id] { Expire(id); });
       waiting_.emplace(id, std::move(waiter));
       bulk_waits_ += !demand.small;
       if (LackingBytes() > 0) settlement = Settle();
@@ -225,7 +225,7 @@ void Admission::Expire(Id id) {
     const MutexLock lock(mutex_);
     waiter = TakeOut(id);
     if (!waiter) return;
-    late = Clock::now() >= waiter->deadline;
+    late = timer_->Now() >= waiter->deadline;
     refused_busy_ += !late;
     settlement = Settle();  // the one behind it may fit
   }

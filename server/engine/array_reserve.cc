@@ -54,7 +54,7 @@ Result<std::string> Reservation::Commit(Memory memory, Ticket ticket) {
     entry->number = ++store->last_number_;
     entry->identity = identity_;
     entry->options = options_;
-    entry->stored = entry->last_used = Clock::now();
+    entry->stored = entry->last_used = store->timer_->Now();
     entry->expires = entry->stored + std::chrono::duration_cast<Clock::duration>(
                                          std::chrono::duration<double>(options_.seconds));
     entry->timer =
@@ -77,7 +77,7 @@ Result<ArrayStore::Entry*> ArrayStore::KeyedLocked(const std::string& identity, 
   const auto found = owner->second.keys.find(key);
   if (found == owner->second.keys.end()) return nullptr;
   Entry* const entry = arrays_.at(found->second);
-  if (entry->expires <= Clock::now()) {
+  if (entry->expires <= timer_->Now()) {
     owner->second.keys.erase(found);  // the key is free; the array goes with its timer
     entry->options.key.clear();
     return nullptr;

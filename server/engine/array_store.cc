@@ -57,7 +57,7 @@ Result<ArrayStore::Entry*> ArrayStore::FindLocked(const std::string& id, const s
   if (!id.starts_with(instance_ + "-")) return Fail(NotFound(id, field, true));
   const auto found = by_id_.find(id);
   if (found == by_id_.end() || found->second->identity != identity ||
-      found->second->expires <= Clock::now())  // its timer is on its way
+      found->second->expires <= timer_->Now())  // its timer is on its way
     return Fail(NotFound(id, field, false));
   return found->second;
 }
@@ -78,7 +78,7 @@ void ArrayStore::Unuse(const std::shared_ptr<Entry>& entry) {
   bool idle = false;
   {
     MutexLock lock(mutex_);
-    entry->last_used = entry->users == 1 ? Clock::now() : entry->last_used;
+    entry->last_used = entry->users == 1 ? timer_->Now() : entry->last_used;
     if (--entry->users > 0) return;
     if (entry->forgotten) {
       ReturnBytesLocked(entry->identity, entry->device_bytes());
@@ -97,7 +97,7 @@ Result<ArrayFacts> ArrayStore::Stat(const std::string& id, const std::string& id
 }
 
 ArrayFacts ArrayStore::FactsLocked(const Entry& entry) const {
-  const TimePoint now = Clock::now();
+  const TimePoint now = timer_->Now();
   return {.id = entry.id(),
           .spec = entry.spec(),
           .device_bytes = entry.device_bytes(),
@@ -114,7 +114,7 @@ ArrayPage ArrayStore::List(const std::string& identity, uint64_t from, size_t co
   const auto owner = owners_.find(identity);
   if (owner == owners_.end()) return page;
   page.stored_bytes = owner->second.bytes;
-  const TimePoint now = Clock::now();
+  const TimePoint now = timer_->Now();
   for (auto next = owner->second.arrays.lower_bound(from); next != owner->second.arrays.end(); ++next) {
     if (next->second->expires <= now) continue;
     if (page.arrays.size() == count) {

@@ -42,6 +42,7 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
       introspection_(device_.get()),
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
+      timer_(options_.time),
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
                   options_.queue_seconds},
                  &timer_, &admitter_),
@@ -68,7 +69,7 @@ Engine::~Engine() {
   // A queue bound or the end of an array or region that came too late to be cancelled may still be on its
   // way.
   std::promise<void> passed;
-  timer_.At(Clock::now(), [&passed] { passed.set_value(); });
+  timer_.At(timer_.Now(), [&passed] { passed.set_value(); });
   passed.get_future().wait();
   lanes_.clear();
 }

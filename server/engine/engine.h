@@ -44,6 +44,7 @@ struct EngineOptions {
   int spare_blocks = 2;
   StoreLimits store;
   RegionLimits regions;
+  TimeSource* time = SteadyTime();  ///< for bounds, deadlines and times to live; outlives the engine
 };
 
 /// How a job lies in memory: decided before it is admitted, leased when it is.

@@ -155,11 +155,15 @@ std::string OperationText(std::string_view name, const ArraySpec& operand, std::
 }
 
 Introspection::~Introspection() {
+  std::deque<Question> unanswered;
   {
     MutexLock lock(mutex_);
     stop_ = true;
+    unanswered.swap(questions_);
   }
   wake_.NotifyOne();
+  for (const Question& question : unanswered)
+    question.on_kernels(Fail(Status(Code::kUnavailable, "DRAINING", "the server is going away")));
   if (thread_.joinable()) thread_.join();
 }
 
@@ -195,10 +199,8 @@ void Introspection::Serve() {
     if (questions_.empty()) return;
     const Question question = std::move(questions_.front());
     questions_.pop_front();
-    const bool stopping = stop_;
     lock.Unlock();
-    question.on_kernels(stopping ? Fail(Status(Code::kUnavailable, "DRAINING", "the server is going away"))
-                                 : Answer(question));
+    question.on_kernels(Answer(question));
     lock.Lock();
   }
 }

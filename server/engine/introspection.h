@@ -37,14 +37,15 @@ class Introspection {
 
   /// `device` outlives it.
   explicit Introspection(Device* device) : device_(device) {}
-  /// Waits for the question at hand; what still waits is answered UNAVAILABLE.
+  /// Answers what still waits UNAVAILABLE, then waits for the question at hand.
   ~Introspection();
   Introspection(const Introspection&) = delete;
   Introspection& operator=(const Introspection&) = delete;
 
   /// The launches of the operation's first and last range and of its finish; the ranges between launch what
   /// the first does. Equal launches are told once. Empty where the device has no kernels of its own.
-  /// Calls `on_kernels` exactly once, on the thread or, where too many questions wait (`BUSY`), on this one.
+  /// Calls `on_kernels` exactly once: on the thread, on this one where too many questions wait (`BUSY`), or
+  /// in the destructor.
   void Describe(std::unique_ptr<Operation> operation, std::string text, OnKernels on_kernels);
   /// The catalogue: every operation over representative dtypes and shapes, and the ladder. Computed once.
   void DescribeCatalogue(OnKernels on_kernels);

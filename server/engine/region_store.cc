@@ -114,7 +114,7 @@ Result<RegionFacts> RegionStore::Admit(const EntryPtr& entry) {
   MutexLock lock(mutex_);
   if (!closed_.ok()) return Fail(closed_);
   entry->number = ++last_number_;
-  entry->registered = entry->last_used = Clock::now();
+  entry->registered = entry->last_used = timer_->Now();
   entry->timer =
       timer_->At(entry->last_used + entry->keep, [this, number = entry->number] { Expire(number); });
   owners_[entry->identity].regions.emplace(entry->number, entry);
@@ -132,7 +132,7 @@ Result<RegionStore::Entry*> RegionStore::FindLocked(const std::string& id, const
   if (!id.starts_with(instance_ + "-")) return Fail(NotFound(id, field, true));
   const auto found = by_id_.find(id);
   if (found == by_id_.end() || found->second->identity != identity ||
-      Expired(*found->second, Clock::now()))  // its timer is on its way
+      Expired(*found->second, timer_->Now()))  // its timer is on its way
     return Fail(NotFound(id, field, false));
   return found->second;
 }
@@ -153,7 +153,7 @@ Result<RegionUse> RegionStore::Use(const std::string& id, const std::string& ide
 void RegionStore::Unuse(const EntryPtr& entry) {
   {
     MutexLock lock(mutex_);
-    entry->last_used = Clock::now();
+    entry->last_used = timer_->Now();
     if (--entry->users > 0 || !entry->forgotten) return;
   }
   Release(entry);
@@ -210,7 +210,7 @@ void RegionStore::Expire(uint64_t number) {
   const auto found = regions_.find(number);
   if (found == regions_.end()) return;
   Entry* const entry = found->second;
-  const TimePoint now = Clock::now();
+  const TimePoint now = timer_->Now();
   if (!Expired(*entry, now)) {
     const TimePoint again =
         std::max(entry->users > 0 ? now + entry->keep : entry->last_used + entry->keep, now);
@@ -221,8 +221,8 @@ void RegionStore::Expire(uint64_t number) {
   ForgetLocked(entry);
 }
 
-RegionFacts RegionStore::FactsOf(const Entry& entry) {
-  const TimePoint now = Clock::now();
+RegionFacts RegionStore::FactsOf(const Entry& entry) const {
+  const TimePoint now = timer_->Now();
   const TimePoint idle_since = entry.users > 0 ? now : entry.last_used;
   return {.id = entry.id(),
           .request = entry.request,
@@ -238,7 +238,7 @@ RegionPage RegionStore::List(const std::string& identity, uint64_t from, size_t 
   const auto owner = owners_.find(identity);
   if (owner == owners_.end()) return page;
   page.registered_bytes = owner->second.bytes;
-  const TimePoint now = Clock::now();
+  const TimePoint now = timer_->Now();
   for (auto next = owner->second.regions.lower_bound(from); next != owner->second.regions.end(); ++next) {
     if (Expired(*next->second, now)) continue;
     if (page.regions.size() == count) {

@@ -134,7 +134,7 @@ class RegionStore {
   static bool Expired(const Entry& entry, TimePoint now) {
     return entry.users == 0 && entry.last_used + entry.keep <= now;
   }
-  static RegionFacts FactsOf(const Entry& entry);
+  RegionFacts FactsOf(const Entry& entry) const;
 
   const std::string instance_;
   const RegionLimits limits_;

@@ -4,9 +4,15 @@
 
 namespace tilewire::engine {
 
-Timer::Timer() : thread_([this] { Run(); }) {}
+Timer::Timer(TimeSource* time) : time_(time), thread_([this] { Run(); }) {
+  time_->Watch(this, [this] {
+    const MutexLock lock(mutex_);  // so that the thread does not look just before and sleep just after
+    if (wakes_at_ <= Now()) wake_.NotifyOne();  // where it would wake by itself, whatever is due by now
+  });
+}
 
 Timer::~Timer() {
+  time_->Unwatch(this);
   {
     MutexLock lock(mutex_);
     stop_ = true;
@@ -50,9 +56,9 @@ void Timer::Run() {
     }
     const auto first = due_.begin();
     const TimePoint when = first->first.first;
-    if (when > Clock::now()) {
+    if (when > Now()) {
       wakes_at_ = when;
-      wake_.WaitUntil(mutex_, when);
+      wake_.WaitUntil(mutex_, time_->SleepUntil(when));
       continue;
     }
     wakes_at_ = TimePoint::min();  // awake: it looks again before it sleeps

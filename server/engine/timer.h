@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "server/base/mutex.h"
-#include "server/base/timing.h"
+#include "server/base/time_source.h"
 
 namespace tilewire::engine {
 
@@ -16,12 +16,14 @@ class Timer {
  public:
   using Id = uint64_t;  ///< 0 is no timer
 
-  Timer();
+  explicit Timer(TimeSource* time = SteadyTime());
   /// Drops what has not run yet and waits for what runs.
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
+  /// The time that it goes by.
+  TimePoint Now() const { return time_->Now(); }
   Id At(TimePoint when, std::function<void()> function);
   /// Soon, in order: for work that must leave the calling thread.
   Id Post(std::function<void()> function) { return At(TimePoint::min(), std::move(function)); }
@@ -31,6 +33,7 @@ class Timer {
  private:
   void Run();
 
+  TimeSource* const time_;
   Mutex mutex_;
   CondVar wake_;
   std::map<std::pair<TimePoint, Id>, std::function<void()>> due_ TILEWIRE_GUARDED_BY(mutex_);

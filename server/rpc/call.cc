@@ -63,16 +63,16 @@ void Call::Started() {
   shared_->Begin(this);
   own_ = IncomingText(context_, "x-tilewire-probe") == shared_->probe_token && !shared_->probe_token.empty();
   if (own_) return;
-  shared_->last_arrival = arrived_;
+  shared_->last_arrival = engine().timer().Now();
   shared_->observer->OnCallStart(record_.method);
 }
 
-TimePoint Call::SteadyDeadline() const {
+std::optional<Clock::duration> Call::TimeLeft() const {
   const auto deadline = context_.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return TimePoint::max();
+  if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
   const auto left = deadline - std::chrono::system_clock::now();
-  if (left > std::chrono::hours(24 * 365)) return TimePoint::max();
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
+  if (left > std::chrono::hours(24 * 365)) return std::nullopt;
+  return std::chrono::duration_cast<Clock::duration>(left);
 }
 
 QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
@@ -82,7 +82,7 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<en
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
   options.identity = record_.identity;
   options.arrived = arrived_;
-  options.deadline = SteadyDeadline();
+  if (const auto left = TimeLeft()) options.deadline = engine().timer().Now() + *left;
   auto job = co_await OnQueue<Result<std::shared_ptr<engine::Job>>>(queue_, [&](auto resume) {
     const auto id = engine().Open(std::move(operation), options, std::move(resume));
     Status aborted;
@@ -135,8 +135,8 @@ Clock::duration DeadlineSlack(Clock::duration whole) {
 void Call::ClientGone() {
   cancelled_.store(true);
   if (shared_->cutting.load()) return Abort(ServerGone(), false);
-  const TimePoint deadline = SteadyDeadline(), now = Clock::now();
-  const bool late = deadline != TimePoint::max() && now >= deadline - DeadlineSlack(deadline - arrived_);
+  const auto left = TimeLeft();
+  const bool late = left && *left <= DeadlineSlack(*left + (Clock::now() - arrived_));
   Abort(late ? Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed")
              : Status(Code::kCancelled, "CANCELLED", "the client cancelled the call or is gone"),
         false);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/base/mutex.h"
@@ -72,7 +73,8 @@ class Call : public std::enable_shared_from_this<Call> {
   };
   void ClientGone();
   int Sharers();
-  TimePoint SteadyDeadline() const;
+  /// How long until the client's deadline by gRPC's clock, if there is one.
+  std::optional<Clock::duration> TimeLeft() const;
 
   CallContext* const shared_;
   grpc::ServerCompletionQueue* const queue_;

@@ -16,7 +16,7 @@ void IdleWatch::Start(std::weak_ptr<void> owner, engine::Timer* timer, double id
     on_idle_ = std::move(on_idle);
     watching_ = true;
   }
-  Look(0, Clock::now());
+  Look(0, timer_->Now());
 }
 
 void IdleWatch::Stop() {
@@ -26,7 +26,7 @@ void IdleWatch::Stop() {
 }
 
 void IdleWatch::Look(uint64_t last_progress, TimePoint since) {
-  const TimePoint now = Clock::now();
+  const TimePoint now = timer_->Now();
   const uint64_t progress = blocks_read.load() + bytes_written.load() / block_bytes_ + steps.load();
   if (progress != last_progress || !(reading.load() || writing.load())) since = now;
   // A client that reads gets the status with its details; one that does not, or that never opened, can only

@@ -20,7 +20,7 @@ class UnknownCall final : public grpc::ServerGenericBidiReactor {
                              .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"});
     Introduce(context, shared->identity_header, &record_);
     shared->Begin(nullptr);
-    shared->last_arrival = arrived_;
+    shared->last_arrival = shared->engine->timer().Now();
     shared->observer->OnCallStart(record_.method);
     Finish(ToGrpc(record_.status));
   }

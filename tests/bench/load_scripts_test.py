@@ -70,7 +70,7 @@ class LoadPeers(Scripts):
 
     def test_nothing_is_lost_where_all_of_the_group_is_ended_and_nobody_listens(self):
         # Which program runs when the signal comes is chance.
-        peers = self.file("peers.py", PEERS + "import time\ntime.sleep(0.3)\n")
+        peers = self.file("peers.py", PEERS)
         words = [sys.executable, "-B", os.path.join(HERE, "load_peers.py"), FOLDER, *map(str, self.SMALL[:-1]), "1000",
                  "--peers", peers, "--json", self.file("report.json"), "--markdown", self.file("table.md")]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

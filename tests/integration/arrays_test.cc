@@ -1,5 +1,6 @@
 // Arrays that stay on the device, from a client's side.
 #include "tests/integration/arrays.h"
+#include "tests/unit/engine_time_testing.h"
 
 namespace tilewire::testing {
 namespace {
@@ -224,13 +225,21 @@ TEST_P(Arrays, TheSameKeyStoresOnce) {
 }
 
 TEST_P(Arrays, Expire) {
+  ManualTime time;
+  auto options = ArrayOptions();
+  options.engine.time = &time;
+  TestServer timed(device(), options);
+  ArrayCaller caller(timed);
   v1::Open open = PutOpen(v1::DTYPE_F32, {5});
-  open.mutable_options()->mutable_store()->set_ttl_seconds(0.001);
-  const auto put = me.Put(open, Floats(5, 1));
+  open.mutable_options()->mutable_store()->set_ttl_seconds(60);
+  const auto put = caller.Put(open, Floats(5, 1));
   ASSERT_TRUE(put.status.ok());
-  EXPECT_TRUE(Eventually([&] { return server.engine().stats().arrays_expired == 1; }));
-  ExpectError(me.Stat(put.id), StatusCode::NOT_FOUND, "ARRAY", "array", put.id);
-  ExpectUnharmed(server);
+  engine::testing::Pass(time, timed.engine().timer(), std::chrono::seconds(59));
+  EXPECT_TRUE(caller.Stat(put.id).ok());
+  engine::testing::Pass(time, timed.engine().timer(), std::chrono::seconds(1));
+  EXPECT_EQ(timed.engine().stats().arrays_expired, 1u);
+  ExpectError(caller.Stat(put.id), StatusCode::NOT_FOUND, "ARRAY", "array", put.id);
+  ExpectUnharmed(timed);
 }
 
 }  // namespace

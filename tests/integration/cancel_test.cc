@@ -164,7 +164,12 @@ TEST_P(Cancel, MemoryIsNotReusedBeforeTheDeviceIsDone) {
       ASSERT_TRUE(cancelled.Open(TransposeOpen(v1::DTYPE_F32, shape)));
       ASSERT_TRUE(cancelled.SendAll(0, junk));
       cancelled.stream->WritesDone();
-      if (round % 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (round % 2) {
+        EXPECT_TRUE(Eventually([&] {
+          const auto job = server.engine().Find(cancelled.opened.job(), "anonymous");
+          return !job || (*job)->launched();
+        }));
+      }
       cancelled.context.TryCancel();
     }
     RawStream next(server.Connect());

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "tests/integration/helpers.h"
+#include "tests/integration/own_time.h"
 
 namespace tilewire::testing {
 namespace {
@@ -61,7 +62,7 @@ TEST_P(Clients, HalfCloseLate) {
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {100'000})));
   raw.SendAll(0, a);
   raw.SendAll(1, b);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_TRUE(HasArrived(server, raw, a.size() + b.size()));
   const auto status = raw.End();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, {100'000}));

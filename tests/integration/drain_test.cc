@@ -1,5 +1,7 @@
 // Health and drain: what runs may end, what is new goes elsewhere.
+#include "server/rpc/drain.h"
 #include "tests/integration/helpers.h"
+#include "tests/integration/own_time.h"
 
 namespace tilewire::testing {
 namespace {
@@ -69,7 +71,7 @@ TEST_P(Drain, RunningCallsFinishAndNewOnesGoElsewhere) {
   v1::DescribeResponse described;
   EXPECT_TRUE(v1::Device::NewStub(server.Connect())->Describe(&describe, {}, &described).ok())
       << "questions go on";
-  EXPECT_FALSE(server.rpc().WaitIdle(Clock::now() + std::chrono::milliseconds(50)));
+  EXPECT_FALSE(server.rpc().WaitIdle(Clock::now()));
 
   ASSERT_TRUE(running.SendAll(1, b));
   const auto status = running.End();
@@ -141,6 +143,87 @@ TEST_P(Drain, WhoLeftBeforeIsNotTheServersDoing) {
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].status.reason(), "CANCELLED");
   EXPECT_EQ(records[1].status.reason(), "DRAINING");
+}
+
+/// A server that drains by time of its own; `pause` is what happens instead of each pause.
+class OwnDrain : public ::testing::Test {
+ protected:
+  bool Drain(Clock::duration most, const std::function<bool(std::chrono::milliseconds)>& pause) {
+    return rpc::Drain(&server_.rpc(), time_.source(), most, pause);
+  }
+  /// A call, and that it is told to go elsewhere.
+  void ExpectTold(v1::Kernels::Stub* stub) {
+    grpc::ClientContext context;
+    v1::RmseResponse response;
+    ExpectError(stub->Rmse(&context, RmseCall({1}, "1234", "1234"), &response), grpc::StatusCode::UNAVAILABLE,
+                "DRAINING");
+  }
+
+  OwnTimeOfServer time_;
+  TestServer server_{time_.Options()};
+  const TimePoint start_ = time_.Now();
+};
+
+TEST_F(OwnDrain, AServerWithoutCallsEndsAtOnce) {
+  EXPECT_TRUE(Drain(std::chrono::hours(1), [](auto) {
+    ADD_FAILURE() << "what for?";
+    return true;
+  }));
+}
+
+TEST_F(OwnDrain, ItLingersUntilNobodyHasCalledForAWhile) {
+  const auto stub = v1::Kernels::NewStub(server_.Connect());
+  grpc::ClientContext context;
+  v1::RmseResponse response;
+  EXPECT_TRUE(stub->Rmse(&context, RmseCall({1}, "1234", "1234"), &response).ok());
+  int calls = 0;
+  EXPECT_TRUE(Drain(std::chrono::hours(1), [&](auto pause) {
+    if (calls < 50) {
+      ExpectTold(stub.get());
+      ++calls;
+    }
+    time_.source().Advance(pause);
+    return false;
+  }));
+  EXPECT_EQ(calls, 50);
+  EXPECT_GE(time_.Now() - start_,
+            std::chrono::milliseconds(1280));  // 49 pauses with calls, and 300 ms of quiet
+  EXPECT_LE(time_.Now() - start_, std::chrono::seconds(2));
+}
+
+TEST_F(OwnDrain, SomebodyWhoNeverStopsCallingDoesNotKeepIt) {
+  const auto stub = v1::Kernels::NewStub(server_.Connect());
+  grpc::ClientContext context;
+  v1::RmseResponse response;
+  EXPECT_TRUE(stub->Rmse(&context, RmseCall({1}, "1234", "1234"), &response).ok());
+  EXPECT_TRUE(Drain(std::chrono::hours(1), [&](auto pause) {
+    ExpectTold(stub.get());
+    time_.source().Advance(5 * pause);
+    return false;
+  }));
+  EXPECT_GE(time_.Now() - start_, std::chrono::seconds(5));
+  EXPECT_LT(time_.Now() - start_, std::chrono::seconds(60));
+}
+
+TEST_F(OwnDrain, WhatStillRunsIsCutWhenTheTimeIsOver) {
+  RawStream raw(server_.Connect());
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  EXPECT_FALSE(Drain(std::chrono::seconds(10), [&](auto) {
+    EXPECT_LT(time_.Now() - start_, std::chrono::seconds(10));
+    time_.source().Advance(std::chrono::seconds(1));
+    return false;
+  }));
+  EXPECT_EQ(time_.Now() - start_, std::chrono::seconds(10));
+  ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+}
+
+TEST_F(OwnDrain, ASecondSignalEndsItAtOnce) {
+  RawStream raw(server_.Connect());
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  int pauses = 0;
+  EXPECT_FALSE(Drain(std::chrono::hours(1), [&](auto) { return ++pauses == 3; }));
+  EXPECT_EQ(pauses, 3);
+  ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
 }
 
 TEST(Listen, TakenAddressIsAnErrorThatNamesIt) {

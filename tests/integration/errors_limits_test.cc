@@ -1,5 +1,6 @@
 // Sizes, budgets, queue and deadlines: what is right but too much, or too late.
 #include "tests/integration/helpers.h"
+#include "tests/unit/engine_time_testing.h"
 #include "tests/unit/held_device.h"
 
 namespace tilewire::testing {
@@ -141,10 +142,19 @@ TEST_P(Queue, FullIsBusy) {
 }
 
 TEST_P(Queue, TooSlowIsBusy) {
-  TestServer server(device(), OneAtATime(4, 2));
+  ManualTime time;
+  auto options = OneAtATime(4, 10);
+  options.engine.time = &time;
+  TestServer server(device(), options);
   RawStream running(server.Connect()), waiting(server.Connect());
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
-  EXPECT_FALSE(waiting.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
+  std::thread waiter([&] { EXPECT_FALSE(waiting.Open(RmseOpen(v1::DTYPE_F32, kBulk))); });
+  EXPECT_TRUE(Queued(server, 1));
+  engine::testing::Pass(time, server.engine().timer(), std::chrono::seconds(9));
+  EXPECT_EQ(server.engine().stats().jobs_queued, 1u);
+  engine::testing::Pass(time, server.engine().timer(), std::chrono::seconds(1));
+  EXPECT_EQ(server.engine().stats().jobs_queued, 0u);
+  waiter.join();
   ExpectError(waiting.End(), kExhausted, "BUSY");
   EXPECT_EQ(Pushback(waiting.context), "250");
   ExpectFinishes(running);

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "tests/integration/regions.h"
+#include "tests/unit/engine_time_testing.h"
 
 namespace tilewire::testing {
 namespace {
@@ -196,11 +197,19 @@ TEST_P(RegionErrors, QuotasAreOfEach) {
 
 TEST_P(RegionErrors, ExpireWhenNobodyUsesThem) {
   v1::RegisterRequest request = RegionCaller::RequestFor(file);
-  request.set_ttl_seconds(0.002);
+  request.set_ttl_seconds(60);
+  ManualTime time;
+  auto options = RegionOptions();
+  options.engine.time = &time;
+  TestServer timed(device(), options);
+  RegionCaller caller(timed);
   v1::RegionInfo info;
-  ASSERT_TRUE(me.Register(request, &info).ok());
-  EXPECT_TRUE(Eventually([&] { return server.engine().stats().regions_expired == 1; }));
-  ExpectError(me.Execute(Turn(info.region())).status, StatusCode::NOT_FOUND, "REGION",
+  ASSERT_TRUE(caller.Register(request, &info).ok());
+  engine::testing::Pass(time, timed.engine().timer(), std::chrono::seconds(59));
+  EXPECT_EQ(timed.engine().stats().regions, 1u);
+  engine::testing::Pass(time, timed.engine().timer(), std::chrono::seconds(1));
+  EXPECT_EQ(timed.engine().stats().regions_expired, 1u);
+  ExpectError(caller.Execute(Turn(info.region())).status, StatusCode::NOT_FOUND, "REGION",
               "references[0].region.region", info.region());
 }
 

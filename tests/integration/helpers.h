@@ -4,7 +4,6 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 
-#include <functional>
 #include <map>
 
 #include "server/engine/decorators.h"
@@ -88,16 +87,6 @@ inline void ExpectUnharmed(TestServer& server) {
   server.ExpectIdle();
   ExpectGoodCalls(server);
   server.ExpectIdle();
-}
-
-/// Polls until it holds; gives up after a minute, which even a machine busy with other things does not need.
-inline bool Eventually(const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
 }
 
 /// A call whose messages are bytes, right or wrong.

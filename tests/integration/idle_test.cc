@@ -1,21 +1,22 @@
-// Clients that make no progress are given up, and only they.
+// Clients that make no progress are given up, and only they. What counts as progress, and the exact times,
+// are in idle_watch_test.cc; here time passes that the tests own, so good clients may be as slow as the
+// machine.
+#include <future>
+
 #include "tests/integration/helpers.h"
+#include "tests/integration/own_time.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::testing {
 namespace {
 
 constexpr auto kLate = grpc::StatusCode::DEADLINE_EXCEEDED;
 const std::vector<int64_t> kShape{1000, 500};  // f32: 2 MB
+constexpr size_t kBytes = 2'000'000;
 
 class Idle : public OnBoth {
  protected:
-  /// Short where the client is to be given up, and yet longer than a busy machine keeps a good client
-  /// waiting.
-  static TestServer::Options Impatient(double seconds = 2.5) {
-    TestServer::Options options;
-    options.rpc.idle_seconds = seconds;
-    return options;
-  }
+  TestServer::Options OwnTime() { return time_.Options(); }
   /// What the server noted about the only Execute call so far.
   static void ExpectIdleRecord(TestServer& server) {
     for (const auto& record : server.observer().records()) {
@@ -25,14 +26,16 @@ class Idle : public OnBoth {
     }
     ADD_FAILURE() << "no record";
   }
+
+  OwnTimeOfServer time_;
 };
 TILEWIRE_ON_BOTH(Idle);
 
 TEST_P(Idle, NoOpenAtAll) {
-  TestServer server(device(), Impatient());
+  TestServer server(device(), OwnTime());
   RawStream raw(server.Connect());
   raw.Start();
-  const auto status = raw.Drain();  // without half-close
+  const auto status = time_.DrainWhileItPasses(raw);  // without half-close
   EXPECT_EQ(status.error_code(), kLate) << status.error_message();
   server.ExpectIdle();
   ExpectIdleRecord(server);
@@ -40,40 +43,38 @@ TEST_P(Idle, NoOpenAtAll) {
 }
 
 TEST_P(Idle, OpenThenSilence) {
-  TestServer server(device(), Impatient());
+  TestServer server(device(), OwnTime());
   RawStream raw(server.Connect());
-  const auto start = std::chrono::steady_clock::now();  // the server's time begins later
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
-  ExpectError(raw.Drain(), kLate, "IDLE");
-  EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(800));
+  const TimePoint opened = time_.Now();
+  ExpectError(time_.DrainWhileItPasses(raw), kLate, "IDLE");
+  EXPECT_GE(time_.Now() - opened, OwnTimeOfServer::kIdle);
   server.ExpectIdle();
   ExpectIdleRecord(server);
   ExpectUnharmed(server);
 }
 
 TEST_P(Idle, TricklingByteByByteIsNoProgress) {
-  TestServer server(device(), Impatient());
+  TestServer server(device(), OwnTime());
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   uint64_t sent = 0;
-  while (sent < 5000 && raw.Send(0, sent, "x")) {
-    ++sent;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_LT(sent, 5000u) << "25 s of trickling were accepted";
+  time_.PassUntil([&] { return !raw.Send(0, sent++, "x"); });
+  EXPECT_LT(sent, raw.opened.block_bytes());
   ExpectError(raw.Drain(), kLate, "IDLE");
   ExpectUnharmed(server);
 }
 
 TEST_P(Idle, SlowButSteadyIsProgress) {
-  TestServer server(device(), Impatient(4));
+  TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1), b = Floats(500'000, 2);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   const uint64_t block = raw.opened.block_bytes();
-  for (uint64_t at = 0; at < 8 * block; at += block) {  // some 4.8 s, a block every 0.6 s
+  for (uint64_t at = 0; at < 8 * block; at += block) {
     ASSERT_TRUE(raw.SendAll(0, a, block, at, at + block));
-    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    ASSERT_TRUE(HasArrived(server, raw, at + block));
+    time_.Pass(server, 3);  // three times as long as is allowed in all
   }
   ASSERT_TRUE(raw.SendAll(0, a, block, 8 * block));
   ASSERT_TRUE(raw.SendAll(1, b));
@@ -83,45 +84,66 @@ TEST_P(Idle, SlowButSteadyIsProgress) {
   ExpectUnharmed(server);
 }
 
+/// Sends everything; the device stands still from before the last block on.
+void SendToHeldDevice(TestServer& server, RawStream& raw, Gate& gate, const std::string& data) {
+  const uint64_t block = raw.opened.block_bytes(), before = data.size() / block * block;
+  ASSERT_TRUE(raw.SendAll(0, data, block, 0, before));
+  ASSERT_TRUE(HasArrived(server, raw, before));
+  gate.Close();
+  ASSERT_TRUE(raw.SendAll(0, data, block, before));
+  raw.stream->WritesDone();
+  ASSERT_TRUE(HasHalfClosed(server, raw));
+}
+
 TEST_P(Idle, SlowDeviceIsNotTheClientsFault) {
-  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(3000)}), Impatient());
+  const auto gate = std::make_shared<Gate>();
+  TestServer server(std::make_unique<HeldDevice>(device(), gate), OwnTime());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
-  ASSERT_TRUE(raw.SendAll(0, a));
-  const auto status = raw.End();
+  SendToHeldDevice(server, raw, *gate, a);
+  time_.Pass(server, 24);
+  gate->Open();
+  const auto status = raw.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_TRUE(raw.output == HostTranspose(a, DType::kF32, kShape));
   ExpectUnharmed(server);
 }
 
 TEST_P(Idle, WaitingInTheQueueIsNotTheClientsFault) {
-  // Patient enough for a client on a busy machine; a kernel takes longer still.
-  auto options = Impatient();
+  const auto gate = std::make_shared<Gate>();
+  auto options = OwnTime();
   options.engine.max_in_flight = 1;
-  TestServer server(engine::MakeSlow(device(), {.launch = std::chrono::milliseconds(3200)}), options);
+  TestServer server(std::make_unique<HeldDevice>(device(), gate), options);
   const std::string a = Floats(500'000, 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 2; ++i)
-    threads.emplace_back([&] {
-      RawStream raw(server.Connect());
-      EXPECT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
-      EXPECT_TRUE(raw.SendAll(0, a));
-      const auto status = raw.End();
-      EXPECT_TRUE(status.ok()) << status.error_message();
-    });
-  for (auto& thread : threads) thread.join();
+  RawStream first(server.Connect()), second(server.Connect());
+  ASSERT_TRUE(first.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  SendToHeldDevice(server, first, *gate, a);
+  std::thread waiter([&] {
+    EXPECT_TRUE(second.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+    EXPECT_TRUE(second.SendAll(0, a));
+    const auto status = second.End();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  EXPECT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  time_.Pass(server, 24);
+  gate->Open();
+  const auto status = first.Drain();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  waiter.join();
   ExpectUnharmed(server);
 }
 
 TEST_P(Idle, ClientThatNeverReadsLosesItsStreamAndTheMemoryReturns) {
-  TestServer server(device(), Impatient());
+  TestServer server(device(), OwnTime());
   const std::vector<int64_t> shape{5000, 1000};  // 20 MB, more than flow control lets through
   const std::string data = Floats(5'000'000, 1);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape)));
   ASSERT_TRUE(raw.SendAll(0, data));
   raw.stream->WritesDone();
+  ASSERT_TRUE(HasHalfClosed(server, raw));
+  time_.PassUntil([&] { return server.engine().stats().jobs_in_flight == 0; });
   server.ExpectIdle();  // without anybody having read anything
   ExpectIdleRecord(server);
   EXPECT_EQ(raw.Drain().error_code(), kLate);
@@ -129,7 +151,7 @@ TEST_P(Idle, ClientThatNeverReadsLosesItsStreamAndTheMemoryReturns) {
 }
 
 TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
-  auto options = Impatient(4);  // windows of some megabytes open in large steps
+  auto options = OwnTime();
   options.engine.block_bytes = 1 << 20;
   TestServer server(device(), options);
   const std::vector<int64_t> shape{5000, 1000};
@@ -138,11 +160,12 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape)));
   ASSERT_TRUE(raw.SendAll(0, data));
   raw.stream->WritesDone();
+  ASSERT_TRUE(HasHalfClosed(server, raw));
   v1::ExecuteResponse response;
-  for (int i = 0; i < 18; ++i) {
+  for (int i = 0; i < 18; ++i) {  // windows of some megabytes open in large steps
     ASSERT_TRUE(raw.stream->Read(&response));
     raw.output += response.chunk().data();
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    if (i % 2 == 1) time_.Pass(server, 1);
   }
   const auto status = raw.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
@@ -151,24 +174,26 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
 }
 
 TEST_P(Idle, LateHalfCloseWithinTheTimeIsFine) {
-  TestServer server(device(), Impatient(4));
+  TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
   ASSERT_TRUE(raw.SendAll(0, a));
-  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  ASSERT_TRUE(HasArrived(server, raw, kBytes));
+  time_.Pass(server, 6);
   const auto status = raw.End();
   EXPECT_TRUE(status.ok()) << status.error_message();
   ExpectUnharmed(server);
 }
 
 TEST_P(Idle, NoHalfCloseAtAll) {
-  TestServer server(device(), Impatient());
+  TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
   ASSERT_TRUE(raw.SendAll(0, a));
-  ExpectError(raw.Drain(), kLate, "IDLE");
+  ASSERT_TRUE(HasArrived(server, raw, kBytes));
+  ExpectError(time_.DrainWhileItPasses(raw), kLate, "IDLE");
   ExpectUnharmed(server);
 }
 

@@ -1,6 +1,7 @@
 // Every way in which a striped job can go wrong: refused joins, lost streams, bytes missing, deadlines,
 // stalls.
 #include "tests/integration/join.h"
+#include "tests/integration/own_time.h"
 
 namespace tilewire::testing {
 namespace {
@@ -143,8 +144,8 @@ TEST_P(JoinErrors, TheEarliestDeadlineEndsTheJob) {
 }
 
 TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
-  options_.rpc.idle_seconds = 2.5;  // and twice that for each of two streams
-  TestServer server(device(), options_);
+  OwnTimeOfServer time;
+  TestServer server(device(), time.Options());
   const std::string a = Floats(kBytes / 4, 8);
   RawStream first(server.Connect());
   JoinedStream second(server.Connect());
@@ -152,22 +153,22 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
   first.stream->WritesDone();  // its share is sent: nothing more is expected of it
-  ExpectError(second.Drain(), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
+  ASSERT_TRUE(HasHalfClosed(server, first));
+  ExpectError(time.DrainWhileItPasses(second), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
   ExpectError(first.Drain(), grpc::StatusCode::UNAVAILABLE, "STREAM_LOST");
   ExpectUnharmed(server);
 }
 
 TEST_P(JoinErrors, StreamsThatShareAnUplinkHaveLongerForABlock) {
-  options_.rpc.idle_seconds = 2.5;
-  TestServer server(device(), options_);
+  OwnTimeOfServer time;
+  TestServer server(device(), time.Options());
   const std::string a = Floats(kBytes / 4, 8);
   RawStream first(server.Connect());
   JoinedStream second(server.Connect()), third(server.Connect());
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 3)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(third.Join(first.opened.job()));
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(4000));  // longer than one stream may, shorter than three
+  time.Pass(server, 20);  // longer than one stream may, shorter than three
   ASSERT_TRUE(first.SendAll(0, a));
   for (RawStream* stream : {&first, static_cast<RawStream*>(&second), static_cast<RawStream*>(&third)})
     stream->stream->WritesDone();

@@ -240,7 +240,6 @@ def check_idle(check):
             return
         if not left or time.monotonic() > until:
             raise SystemExit(f"leases out after the last call: {info}")
-        time.sleep(0.05)
 
 
 def json_leaves(value, key=""):

@@ -112,7 +112,7 @@ TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
       ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
       ++opened;
       raw.SendAll(0, data, 100'000, 0, 1'000'000);
-      while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      stop.wait(false);
       raw.SendAll(0, data, 100'000, 1'000'000);
       const auto status = raw.End();
       EXPECT_TRUE(status.ok()) << status.error_message();
@@ -136,47 +136,14 @@ TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
   EXPECT_TRUE(Eventually([&] { return refused == 2; }));
   EXPECT_TRUE(program.running());
   stop = true;
+  stop.notify_all();
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(good, 6);
   EXPECT_EQ(program.Wait(60), 0) << program.err();
 }
 
-/// Whether four callers that go on were told 50 times each; no, where all of them paused for 300 ms.
-bool AllAreToldThatItDrains() {
-  Program program(Cpu({"--drain-seconds", "120"}));
-  const std::string address = program.Ready()[0];
-  std::atomic<int> good{0}, refused{0};
-  std::vector<std::thread> callers;
-  for (int i = 0; i < 4; ++i)
-    callers.emplace_back([&] {
-      const auto stub = v1::Kernels::NewStub(ConnectTo(address));
-      for (int mine = 0; mine < 50;) {  // nothing else runs: without its callers the server would end at once
-        grpc::ClientContext context;
-        v1::RmseResponse response;
-        const auto status = stub->Rmse(&context, RmseCall({4}, Floats(4, 1), Floats(4, 2)), &response);
-        good += status.ok();
-        if (status.ok()) continue;
-        if (status.error_details().empty()) return;  // nobody called for a while, and it ended
-        ExpectError(status, grpc::StatusCode::UNAVAILABLE, "DRAINING");
-        ++mine;
-        ++refused;
-      }
-    });
-  EXPECT_TRUE(Eventually([&] { return good >= 20; }));
-  program.Signal(SIGTERM);
-  for (auto& caller : callers) caller.join();
-  EXPECT_EQ(program.Wait(60), 0) << program.err();
-  return refused == 200;
-}
-
-TEST(Process, WhoGoesOnCallingIsToldThatItDrains) {
-  bool told = false;
-  for (int i = 0; i < 5 && !told; ++i) told = AllAreToldThatItDrains();
-  EXPECT_TRUE(told);
-}
-
 TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
-  Program program(Cpu({"--drain-seconds", "0.5"}));
+  Program program(Cpu({"--drain-seconds", "0.1"}));
   RawStream raw(ConnectTo(program.Ready()[0]));
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   program.Signal(SIGTERM);
@@ -191,8 +158,8 @@ TEST(Process, SecondSignalEndsAtOnce) {
   RawStream raw(ConnectTo(program.Ready()[0]));
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   program.Signal(SIGTERM);
-  EXPECT_EQ(program.Wait(0.5), -1000) << "it waits for the call";
   EXPECT_TRUE(Eventually([&] { return program.err().find("draining") != std::string::npos; }));
+  EXPECT_TRUE(program.running()) << "it waits for the call";
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(50), 1) << program.err();
 }

@@ -61,17 +61,15 @@ class Program {
   /// The addresses of the ready lines, once there are `count` of them; fewer when it ended before.
   std::vector<std::string> Ready(size_t count = 1) {
     std::vector<std::string> addresses;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < until) {
+    (void)Eventually([&] {
       const bool over = Poll();
       addresses.clear();
       std::istringstream lines(out());
       for (std::string line; std::getline(lines, line);)
         if (line.starts_with("tilewired ready ") && line.ends_with(" device=cpu"))
           addresses.push_back(line.substr(16, line.size() - 16 - 11));
-      if (addresses.size() >= count || over) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+      return addresses.size() >= count || over;
+    });
     EXPECT_EQ(addresses.size(), count) << out() << err();
     addresses.resize(count);
     return addresses;
@@ -90,10 +88,8 @@ class Program {
   void Signal(int signal) { kill(pid_, signal); }
   bool running() { return !Poll(); }
   /// The exit code, or −signal, or −1000 when it still runs after that time.
-  int Wait(double seconds) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!Poll() && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  int Wait(int seconds) {
+    (void)Eventually([this] { return Poll(); }, std::chrono::seconds(seconds));
     if (!ended_) return -1000;
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
   }

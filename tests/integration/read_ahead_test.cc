@@ -5,6 +5,7 @@
 #include "server/rpc/execute.h"
 #include "tests/bench/crowd.h"
 #include "tests/integration/helpers.h"
+#include "tests/integration/own_time.h"
 #include "tests/unit/held_device.h"
 
 namespace tilewire::testing {
@@ -27,6 +28,7 @@ class Held {
   }
   ~Held() { Release(); }
   void Release() { gate_->Open(); }
+  int64_t copies() const { return gate_->came(); }
   /// Whether all calls end although the device does not go on.
   bool CallsEnd() { return server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(60)); }
   Status OnlyStatus() {
@@ -172,15 +174,16 @@ TEST(ReadAhead, ServerEnds) {
 
 // Only the first message's client is to blame for nothing: it waits for the server.
 TEST(ReadAhead, WaitingForStagingIsNotIdleAndSilenceAfterwardsIs) {
-  TestServer::Options options;
-  options.rpc.idle_seconds = 5;  // a busy machine may stall this process for a second
-  Held held(options);
+  OwnTimeOfServer time;
+  Held held(time.Options());
   const StalledCrowd crowd(held.server.address(), {Stall::kOneOperand}, 8 * kMiB);
-  ASSERT_TRUE(crowd.WaitUntilQuiet(std::chrono::seconds(8), std::chrono::minutes(2)));
+  ASSERT_TRUE(Eventually([&] { return held.copies() > 0; }));  // it stages the first message
+  time.Pass(held.server, 24);
   EXPECT_EQ(crowd.counts().ended + crowd.counts().reset, 0);
   held.Release();
-  EXPECT_TRUE(Eventually([&] { return crowd.counts().ended == 1; }));
-  EXPECT_GT(crowd.counts().sent, 8 * kMiB) << "all of the operand";
+  EXPECT_TRUE(Eventually([&] { return crowd.counts().sent > 8 * kMiB; })) << "all of the operand";
+  EXPECT_EQ(crowd.counts().ended, 0);
+  time.PassUntil([&] { return crowd.counts().ended == 1; });
   EXPECT_TRUE(held.CallsEnd());
   EXPECT_EQ(held.OnlyStatus().reason(), "IDLE");
   ExpectUnharmed(held.server);
@@ -190,11 +193,11 @@ class ReadAheadOn : public OnBoth {};
 TILEWIRE_ON_BOTH(ReadAheadOn);
 
 TEST_P(ReadAheadOn, StallInTheMiddleOfAMessageIsIdle) {
-  TestServer::Options options;
-  options.rpc.idle_seconds = 2.5;
-  TestServer server(device(), options);
+  OwnTimeOfServer time;
+  TestServer server(device(), time.Options());
   const StalledCrowd crowd(server.address(), {Stall::kMidMessage, Stall::kMidBlock}, 8 * kMiB);
-  EXPECT_TRUE(Eventually([&] { return crowd.counts().ended == 2; }));
+  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_in_flight == 2; }));
+  time.PassUntil([&] { return crowd.counts().ended == 2; });
   EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(60)));
   for (const auto& record : server.observer().records()) EXPECT_EQ(record.status.reason(), "IDLE");
   ExpectUnharmed(server);

@@ -19,6 +19,7 @@
 #include "server/engine/cpu_device.h"
 #include "server/engine/engine.h"
 #include "server/rpc/server.h"
+#include "tests/unit/waiting.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
 
@@ -81,13 +82,11 @@ class TestServer {
 
   /// Waits until nothing is leased and no job is known: what every test ends with.
   void ExpectIdle() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     EngineStats stats;
-    while (std::chrono::steady_clock::now() < until) {
+    (void)Eventually([&] {
       stats = engine_->stats();
-      if (stats.jobs_in_flight == 0 && stats.jobs_queued == 0 && server_->WaitIdle(Clock::now())) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+      return stats.jobs_in_flight == 0 && stats.jobs_queued == 0 && server_->WaitIdle(Clock::now());
+    });
     EXPECT_EQ(stats.device_bytes_in_use, 0u);
     EXPECT_EQ(stats.pinned_bytes_in_use, 0u);
     EXPECT_EQ(stats.jobs_in_flight, 0u);

@@ -6,6 +6,7 @@
 
 #include "client/cpp/client.h"
 #include "tests/integration/join.h"
+#include "tests/integration/own_time.h"
 
 namespace tilewire::testing {
 namespace {
@@ -141,7 +142,8 @@ TEST_P(Window, StreamsThatRunAheadWaitForSlowOnes) {
       });
       std::mt19937_64 random(number);
       for (uint64_t at = number * block; at < kLargeBytes; at += 4 * block) {
-        if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+        if (random() % 8 == 0)
+          for (uint64_t n = random() % 50; n > 0; --n) std::this_thread::yield();
         EXPECT_TRUE(raw.SendAll(0, a, 100'000, at, at + block));
       }
       raw.stream->WritesDone();
@@ -166,7 +168,6 @@ TEST_P(Window, WhenNoStreamIsLeftWithinItAllAreRefused) {
   const uint64_t block = streams.all[0]->opened.block_bytes();
   for (size_t i = 0; i + 1 < streams.all.size(); ++i)
     streams.all[i]->SendAll(0, a, kMiB, (80 + 4 * i) * block, (84 + 4 * i) * block);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(server.engine().stats().jobs_in_flight, 1u);  // the last one might yet bring what is missing
   streams.all.back()->SendAll(1, a, kMiB, 60 * block, 61 * block);
   for (auto& stream : streams.all)
@@ -175,12 +176,17 @@ TEST_P(Window, WhenNoStreamIsLeftWithinItAllAreRefused) {
 }
 
 TEST_P(Window, AClientThatDoesNotReadIsGivenUp) {
-  options_.rpc.idle_seconds = 2.5;
+  OwnTimeOfServer time;
+  options_.engine.time = &time.source();
+  options_.rpc.idle_seconds = OwnTimeOfServer::kIdle.count();
   TestServer server(device(), options_);
   const std::string a = Floats(kElements, 8);
   RawStream raw(server.Connect());
   ASSERT_TRUE(raw.Open(GaussianOpen(v1::DTYPE_F32, kLarge, 0, 1)));
-  EXPECT_FALSE(raw.SendAll(0, a, kMiB));
+  auto sent = std::async(std::launch::async, [&] { return raw.SendAll(0, a, kMiB); });
+  ASSERT_TRUE(HasArrived(server, raw, 1));
+  time.PassUntil([&] { return sent.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  EXPECT_FALSE(sent.get());
   EXPECT_EQ(raw.Drain().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   ExpectUnharmed(server);
 }

@@ -1,6 +1,6 @@
 # Rules about the source tree itself. They read files only, so they also hold for a source archive without git.
 find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
-foreach(check includes sizes links)
+foreach(check includes sizes links waits)
   tilewire_script_test(layout.${check} LABELS script TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/${check}.py ${CMAKE_SOURCE_DIR})
 endforeach()

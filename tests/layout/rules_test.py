@@ -87,8 +87,26 @@ class LayoutRules(unittest.TestCase):
         self.wrong("links", {"README.md": "[a](#nowhere)\n"}, "has no such heading")
         self.wrong("links", {"README.md": "[a](../outside.md)\n"}, "leaves the repository")
 
+    LIST = "## Tests that see real time\n| file | why |\n|---|---|\n| `unit/slow_test.cc` | a clock |\n"
+
+    def test_waits(self):
+        sleeps = "  std::this_thread::sleep_for(milliseconds(5));\n"
+        self.right("waits", {"tests/README.md": self.LIST, "tests/unit/slow_test.cc": sleeps,
+                             "tests/unit/good_test.cc": "Eventually(done);\n", "tests/bench/pace.cc": sleeps})
+        for line in (sleeps, "  sleep_until(later);\n", "  usleep(5);\n", "    time.sleep(0.1)\n", "    sleep 0.1\n",
+                     "EXPECT_EQ(f.wait_for(5ms), std::future_status::timeout);\n", "crowd.WaitUntilQuiet(5s);\n"):
+            self.wrong("waits", {"tests/unit/a_test.cc": "\n" + line}, "tests/unit/a_test.cc:2: sleeps")
+        self.wrong("waits", {"tests/bench/a_test.py": "time.sleep(1)\n"}, "tests/bench/a_test.py:1: sleeps")
+
+    def test_waits_lists_only_what_needs_it(self):
+        self.wrong("waits", {"tests/README.md": self.LIST, "tests/unit/slow_test.cc": ""},
+                   "tests/README.md:4: tests/unit/slow_test.cc does not sleep")
+        self.wrong("waits", {"tests/README.md": self.LIST + "".join(f"| `unit/{i}.cc` | x |\n" for i in range(10)),
+                             "tests/unit/slow_test.cc": "usleep(1);\n",
+                             **{f"tests/unit/{i}.cc": "usleep(1);\n" for i in range(10)}}, "11 files see real time")
+
     def test_an_empty_tree_is_wrong(self):
-        for check in ("includes", "sizes", "links"):
+        for check in ("includes", "sizes", "links", "waits"):
             self.wrong(check, {"x.txt": ""}, "found no files")
 
 

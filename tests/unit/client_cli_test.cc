@@ -19,6 +19,7 @@ using testing::ReadFile;
 using testing::Spec;
 using ::testing::StartsWith;
 using testing::WriteNpy;
+using tilewire::testing::Eventually;
 
 TEST_F(Cli, RmsePrintsTheAnswerAlone) {
   const Ran ran = Run({"rmse", A(), B()});
@@ -146,18 +147,15 @@ TEST_F(Cli, SignalsEndTheCallCleanly) {
   for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
     const testing::FakeLog before = server_.log();
     const auto begun = [](const testing::FakeLog& log) { return log.calls + log.streams; };
-    const auto wait = [&](auto condition) {
-      for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(10ms);
-    };
     Program program(TILEWIRE_CLI, {"transpose", A(), dir_.File("t.npy")}, server_.address());
-    wait([&] { return begun(server_.log()) > begun(before); });
+    EXPECT_TRUE(Eventually([&] { return begun(server_.log()) > begun(before); }));
     program.Kill(signal);
     const Ran ran = program.Wait();
     EXPECT_EQ(ran.exit_code, code);
     EXPECT_THAT(ran.err, AnyOf("error: CANCELLED: interrupted\n",
                                "error: CANCELLED: interrupted; the peer does not answer\n"));
     EXPECT_EQ(dir_.Count(), files);
-    wait([&] { return server_.log().cancelled > before.cancelled; });
+    EXPECT_TRUE(Eventually([&] { return server_.log().cancelled > before.cancelled; }));
     EXPECT_EQ(server_.log().cancelled, before.cancelled + 1);
   }
 }

@@ -21,6 +21,7 @@
 
 #include "tests/unit/client_fake_server.h"
 #include "tests/unit/client_testing.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::client::testing {
 
@@ -56,15 +57,11 @@ class Program {
   void Kill(int signal) const { ::kill(pid_, signal); }
   Ran Wait() {
     int status = 0;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (::waitpid(pid_, &status, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() > until) {
-        ADD_FAILURE() << "the program does not end; its threads:" << Threads();
-        Kill(SIGKILL);
-        ::waitpid(pid_, &status, 0);
-        break;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto ended = [&] { return ::waitpid(pid_, &status, WNOHANG) != 0; };
+    if (!tilewire::testing::Eventually(ended, std::chrono::seconds(120))) {
+      ADD_FAILURE() << "the program does not end; its threads:" << Threads();
+      Kill(SIGKILL);
+      ::waitpid(pid_, &status, 0);
     }
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
             out_ == "/dev/full" ? "" : ReadFile(out_), ReadFile(dir_.File("err"))};

@@ -11,6 +11,7 @@
 #include "client/cpp/client.h"
 #include "tests/unit/client_fake_server.h"
 #include "tests/unit/client_testing.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::client {
 namespace {
@@ -20,6 +21,7 @@ using testing::FakeBehaviour;
 using testing::FakeServer;
 using ::testing::HasSubstr;
 using testing::Spec;
+using tilewire::testing::Eventually;
 using Clock = std::chrono::steady_clock;
 
 /// Memory that is unmapped with the object: whoever reads it later crashes, and a socket that does fails.
@@ -126,10 +128,11 @@ TEST(ClientFailure, StopRequestsEndEveryKindOfCall) {
   FakeBehaviour silent, stalled;
   silent.silent = stalled.stalled = true;
   FakeServer silent_server(silent), stalled_server(stalled);
-  const auto cancelled = [](auto call) {
+  const auto cancelled = [](const FakeServer& server, auto call) {
     std::stop_source stop;
-    std::thread later([&] {
-      std::this_thread::sleep_for(100ms);
+    const auto begun = [&server] { return server.log().calls + server.log().streams; };
+    std::thread later([&, before = begun()] {
+      EXPECT_TRUE(Eventually([&] { return begun() > before; }));
       stop.request_stop();
     });
     const auto start = Clock::now();
@@ -139,20 +142,22 @@ TEST(ClientFailure, StopRequestsEndEveryKindOfCall) {
     EXPECT_EQ(status.reason(), "CANCELLED");
     EXPECT_LT(Clock::now() - start, 30s);
   };
-  cancelled([&](std::stop_token stop) { return LargeRmse(silent_server.address(), {.stop = stop}); });
-  cancelled([&](std::stop_token stop) { return LargeRmse(stalled_server.address(), {.stop = stop}); });
-  cancelled([&](std::stop_token stop) {
+  cancelled(silent_server,
+            [&](std::stop_token stop) { return LargeRmse(silent_server.address(), {.stop = stop}); });
+  cancelled(stalled_server,
+            [&](std::stop_token stop) { return LargeRmse(stalled_server.address(), {.stop = stop}); });
+  cancelled(silent_server, [&](std::stop_token stop) {
     return LargeRmse(silent_server.address(), {.stop = stop, .form = CallForm::kStream, .max_attempts = 1});
   });
-  cancelled([&](std::stop_token stop) {
+  cancelled(silent_server, [&](std::stop_token stop) {
     return Client::Connect(silent_server.address()).Describe({.stop = stop}).error();
   });
-  cancelled([&](std::stop_token stop) {  // while it waits for the next attempt
-    FakeBehaviour busy;
-    busy.busy = 100;
-    busy.pushback_ms = 60'000;
-    FakeServer server(busy);
-    return LargeRmse(server.address(), {.stop = stop});
+  FakeBehaviour busy;
+  busy.busy = 100;
+  busy.pushback_ms = 60'000;
+  FakeServer busy_server(busy);
+  cancelled(busy_server, [&](std::stop_token stop) {  // while it waits for the next attempt
+    return LargeRmse(busy_server.address(), {.stop = stop});
   });
   std::stop_source before;
   before.request_stop();

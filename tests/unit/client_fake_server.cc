@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/unit/client_fake_impl.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::client::testing {
 
@@ -46,7 +47,7 @@ grpc::Status FakeServer::Impl::Begin(grpc::ServerContext* context, bool stream, 
 }
 
 grpc::Status FakeServer::Impl::AwaitCancel(grpc::ServerContext* context) {
-  while (!context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  (void)tilewire::testing::Eventually([context] { return context->IsCancelled(); }, std::chrono::hours(1));
   const std::lock_guard lock(mutex_);
   ++log_.cancelled;
   return {grpc::CANCELLED, "gone"};

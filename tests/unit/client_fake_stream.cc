@@ -4,6 +4,7 @@
 
 #include "proto/wire/codec.h"
 #include "tests/unit/client_fake_impl.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::client::testing {
 
@@ -107,7 +108,7 @@ grpc::Status FakeServer::Impl::Get(grpc::ServerContext* context, const v1::GetRe
 
 grpc::Status FakeServer::Impl::GetFirstHalf(grpc::ServerContext* context, const FakeArray& array,
                                             Writer* stream) {
-  while (!joined_ && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  (void)tilewire::testing::Eventually([&] { return joined_ || context->IsCancelled(); });
   const size_t half = array.bytes.size() / 2;
   const grpc::WriteOptions options;
   v1::ExecuteResponse message;
@@ -122,8 +123,8 @@ grpc::Status FakeServer::Impl::GetFirstHalf(grpc::ServerContext* context, const 
 
 grpc::Status FakeServer::Impl::JoinLate(grpc::ServerContext* context, Writer* stream) {
   joined_ = true;
-  while (!first_over_ && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  // Time for the client to see the first stream's end.
+  (void)tilewire::testing::Eventually([&] { return first_over_ || context->IsCancelled(); });
+  // Time for the client to see the first stream's end, which nobody tells a server.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const grpc::WriteOptions options;
   v1::ExecuteResponse message;

@@ -3,24 +3,48 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <thread>
 #include <vector>
 
 #include "client/cpp/client.h"
+#include "client/cpp/retry.h"
 #include "tests/unit/client_fake_server.h"
 #include "tests/unit/client_testing.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::client {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using testing::FakeBehaviour;
 using testing::FakeServer;
 using ::testing::Ne;
 using testing::Pair;
+using tilewire::testing::Eventually;
+
+/// Whether a thread of this process waits for something.
+bool Sleeps(pid_t thread) {
+  if (thread == 0) return false;
+  const std::string stat = testing::ReadFile("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const size_t end = stat.rfind(") ");  // of its name
+  return end != std::string::npos && stat.substr(end + 2, 1) == "S";
+}
+
+/// What waits of a client were, none of which takes any time.
+struct Waits {
+  ConnectOptions Options() {
+    return {.wait = [this](std::chrono::milliseconds time, const std::stop_token&) { all.push_back(time); }};
+  }
+  std::vector<std::chrono::milliseconds> all;
+};
 
 // Else gRPC may take a connection for failed that is fine (channels.cc). Only the first queue of a process
 // can tell, so this can fail only where the test runs alone, as CTest runs it.
@@ -29,15 +53,17 @@ TEST(ClientRetry, QueueingForAMutexLeavesErrnoAlone) {
   absl::Mutex mutex;
   bool over = false;
   std::array<int, 2> left_in_errno{};
+  std::array<std::atomic<pid_t>, 2> ids{};
   std::vector<std::thread> queue;
-  for (int& left : left_in_errno)
-    queue.emplace_back([&] {
+  for (size_t i = 0; i < ids.size(); ++i)
+    queue.emplace_back([&, i] {
+      ids[i] = gettid();
       errno = 0;
       const absl::MutexLock lock(&mutex);
       mutex.Await(absl::Condition(&over));
-      left = errno;
+      left_in_errno[i] = errno;
     });
-  std::this_thread::sleep_for(50ms);  // until both wait
+  for (const auto& id : ids) EXPECT_TRUE(Eventually([&id] { return Sleeps(id); }));
   mutex.Lock();
   over = true;
   mutex.Unlock();
@@ -52,19 +78,48 @@ TEST(ClientRetry, BusyIsRetriedAfterThePushback) {
     behaviour.pushback_ms = 60;
     FakeServer server(behaviour);
     const Pair pair({10});
-    const auto start = std::chrono::steady_clock::now();
-    const auto reply = Client::Connect(server.address()).Rmse(pair.A(), pair.B(), {}, {.form = form});
+    Waits waits;
+    const auto reply =
+        Client::Connect(server.address(), waits.Options()).Rmse(pair.A(), pair.B(), {}, {.form = form});
     ASSERT_TRUE(reply) << reply.error().ToString();
     EXPECT_EQ(reply->reply.attempts, 3);
-    EXPECT_GE(std::chrono::steady_clock::now() - start, 120ms);
+    EXPECT_THAT(waits.all, ElementsAre(60ms, 60ms));
   }
+}
+
+TEST(ClientRetry, WithoutPushbackTheWaitDoublesUpToTwoSeconds) {
+  FakeBehaviour behaviour;
+  behaviour.busy = 8;
+  FakeServer server(behaviour);
+  const Pair pair({10});
+  Waits waits;
+  const auto reply =
+      Client::Connect(server.address(), waits.Options()).Rmse(pair.A(), pair.B(), {}, {.max_attempts = 9});
+  ASSERT_TRUE(reply) << reply.error().ToString();
+  ASSERT_EQ(waits.all.size(), 8U);
+  auto expected = 50ms;
+  for (const auto wait : waits.all) {
+    EXPECT_GE(wait, expected * 80 / 100);
+    EXPECT_LE(wait, expected * 120 / 100);
+    expected = std::min<std::chrono::milliseconds>(expected * 2, 2s);
+  }
+}
+
+TEST(ClientRetry, TheThreadSleepsWhereNobodyElseWaits) {
+  const auto start = std::chrono::steady_clock::now();
+  Retry::Sleep(5ms, {}, {});
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 5ms);
+  std::stop_source stop;
+  stop.request_stop();
+  Retry::Sleep(1h, stop.get_token(), {});  // over at once
 }
 
 TEST(ClientRetry, RetriesEndWithTheAttemptsAndBeforeTheDeadline) {
   FakeBehaviour behaviour;
   behaviour.busy = 1000;
   FakeServer server(behaviour);
-  Client client = Client::Connect(server.address());
+  Waits waits;
+  Client client = Client::Connect(server.address(), waits.Options());
   const Pair pair({10});
   const auto exhausted = client.Rmse(pair.A(), pair.B(), {}, {.max_attempts = 3});
   ASSERT_FALSE(exhausted);
@@ -104,16 +159,16 @@ TEST(ClientRetry, StreamsThatTheTransportCutAreUnavailableAndRepeated) {
 TEST(ClientRetry, AServerThatComesLaterIsFound) {
   const testing::QuietPort port;
   const Pair pair({300'000});
-  Client client = Client::Connect("127.0.0.1:" + std::to_string(port.number()));
   std::unique_ptr<FakeServer> server;
-  std::thread later([&] {
-    std::this_thread::sleep_for(1s);
-    server = std::make_unique<FakeServer>(FakeBehaviour{}, port.number());
-  });
+  int waits = 0;
+  const auto wait = [&](std::chrono::milliseconds time, const std::stop_token& stop) {
+    if (++waits == 3) server = std::make_unique<FakeServer>(FakeBehaviour{}, port.number());
+    if (waits > 3) Retry::Sleep(time, stop, {});  // gRPC connects again when it thinks it is time to
+  };
+  Client client = Client::Connect("127.0.0.1:" + std::to_string(port.number()), {.wait = wait});
   const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.timeout = 60s, .max_attempts = 100});
-  later.join();
   ASSERT_TRUE(reply) << reply.error().ToString();
-  EXPECT_GT(reply->reply.attempts, 1);
+  EXPECT_GT(reply->reply.attempts, 3);
 }
 
 TEST(ClientRetry, DrainingServersAreRetried) {

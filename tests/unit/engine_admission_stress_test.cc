@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "server/engine/admission.h"
+#include "tests/unit/engine_time_testing.h"
 
 namespace tilewire::engine {
 namespace {
@@ -62,8 +62,8 @@ struct Counts {
   std::atomic<uint64_t> granted{0}, busy{0}, late{0}, cancelled{0};
 };
 
-/// Asks, holds, cancels and gives back at random.
-void Client(Admission& admission, Ledger& ledger, Counts& counts, uint64_t seed,
+/// Asks, holds, cancels and gives back at random, while time goes on with every step.
+void Client(ManualTime& time, Admission& admission, Ledger& ledger, Counts& counts, uint64_t seed,
             std::vector<std::shared_ptr<Held>>& all) {
   std::mt19937_64 random(seed);
   std::vector<std::pair<std::shared_ptr<Held>, Admission::Id>> mine;
@@ -82,13 +82,14 @@ void Client(Admission& admission, Ledger& ledger, Counts& counts, uint64_t seed,
     mine.pop_back();
   };
   for (int i = 0; i < kRequests; ++i) {
+    time.Advance(std::chrono::microseconds(random() % 100));
     auto held = std::make_shared<Held>();
     const bool small = random() % 3 == 0;
     held->demand = {small, static_cast<int64_t>(1 + random() % (small ? 60 : 400)),
                     static_cast<int64_t>(random() % (small ? 8 : 40))};
     all.push_back(held);
     const TimePoint deadline =
-        random() % 4 == 0 ? Clock::now() + std::chrono::microseconds(random() % 500) : TimePoint::max();
+        random() % 4 == 0 ? time.Now() + std::chrono::microseconds(random() % 500) : TimePoint::max();
     const auto id = admission.Request(held->demand, deadline, [&, held](Result<Ticket> ticket) {
       std::lock_guard lock(held->mutex);
       ++held->decisions;
@@ -112,7 +113,8 @@ void Client(Admission& admission, Ledger& ledger, Counts& counts, uint64_t seed,
 }
 
 TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
-  Timer timer;
+  ManualTime time;
+  Timer timer(&time);
   SerialThread executor("executor");
   Admission admission({.device_bytes = kSmallDevice + kBulkDevice,
                        .pinned_bytes = kSmallPinned + kBulkPinned,
@@ -125,7 +127,7 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
   std::array<std::vector<std::shared_ptr<Held>>, 4> all;
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < all.size(); ++t)
-    threads.emplace_back([&, t] { Client(admission, ledger, counts, t + 1, all[t]); });
+    threads.emplace_back([&, t] { Client(time, admission, ledger, counts, t + 1, all[t]); });
   for (auto& thread : threads) thread.join();
   std::promise<void> told;
   executor.Post([&told] { told.set_value(); });
@@ -144,9 +146,7 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
   EXPECT_GT(counts.granted, 100U);
   EXPECT_GT(ledger.most(), 2);
   // No timer function may still be inside the admission when it goes.
-  std::promise<void> flushed;
-  timer.At(Clock::now(), [&flushed] { flushed.set_value(); });
-  flushed.get_future().wait();
+  testing::Flush(timer);
 }
 
 }  // namespace

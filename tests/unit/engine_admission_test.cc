@@ -4,17 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <future>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/unit/engine_time_testing.h"
 #include "tests/unit/executors.h"
 
 namespace tilewire::engine {
 namespace {
 
-using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
 constexpr TimePoint kNoDeadline = TimePoint::max();
 
 // Small requests own an eighth: 100 device and 10 staging bytes; bulk has 700 and 70.
@@ -41,7 +42,7 @@ struct Asked {
 class AdmissionTest : public ::testing::Test {
  protected:
   /// No timer function may still be inside an admission that goes.
-  ~AdmissionTest() override { Flush(); }
+  ~AdmissionTest() override { testing::Flush(timer_); }
   void Ask(Asked& asked, Demand demand, TimePoint deadline = kNoDeadline) {
     asked.id = admission_->Request(demand, deadline, [this, &asked](Result<Ticket> ticket) {
       ++asked.decisions;
@@ -59,14 +60,10 @@ class AdmissionTest : public ::testing::Test {
     return stats;
   }
   void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_, &executor_); }
-  /// The timer's thread has done what was due.
-  void Flush() {
-    std::promise<void> done;
-    timer_.At(Clock::now(), [&done] { done.set_value(); });
-    done.get_future().wait();
-  }
+  void Pass(Clock::duration by) { testing::Pass(time_, timer_, by); }
 
-  Timer timer_;
+  ManualTime time_;
+  Timer timer_{&time_};
   tilewire::testing::AtOnce executor_;
   std::optional<Admission> admission_{std::in_place, kLimits, &timer_, &executor_};
   std::atomic<int> decided_{0};
@@ -206,30 +203,33 @@ TEST_F(AdmissionTest, RefusesWhatFindsTheQueueFull) {
 
 TEST_F(AdmissionTest, RefusesWhatWaitedTooLongAndLetsTheNextOnesPass) {
   AdmissionLimits limits = kLimits;
-  limits.queue_seconds = 0.02;
+  limits.queue_seconds = 10;
   Limit(limits);
   Asked running, large, behind;
   Ask(running, Bulk(300));
   Ask(large, Bulk(500));
-  std::this_thread::sleep_for(milliseconds(10));
+  Pass(seconds(4));
   Ask(behind, Bulk(100));
-  const TimePoint end = Clock::now() + std::chrono::seconds(20);
-  while (Stats().jobs_queued > 0 && Clock::now() < end) std::this_thread::sleep_for(milliseconds(1));
-  Flush();
+  Pass(seconds(6) - nanoseconds(1));
+  EXPECT_EQ(large.decisions + behind.decisions, 0);
+  Pass(nanoseconds(1));
   EXPECT_EQ(large.decisions, 1);
   EXPECT_EQ(large.refusal.reason(), "BUSY");
   EXPECT_GT(large.refusal.detail()->retry_after_ms, 0);
-  EXPECT_GE(Stats().jobs_refused_busy, 1U);
-  EXPECT_EQ(behind.decisions, 1);  // granted as soon as it came to the front, unless its time was up as well
+  EXPECT_EQ(Stats().jobs_refused_busy, 1U);
+  EXPECT_TRUE(behind.granted()) << "as soon as it came to the front";
+  Pass(seconds(100));
+  EXPECT_EQ(large.decisions + behind.decisions, 2);
 }
 
 TEST_F(AdmissionTest, ADeadlineInTheQueueIsNoBusyRefusal) {
   Asked running, late, behind;
   Ask(running, Bulk(300));
-  Ask(late, Bulk(500), Clock::now() + milliseconds(5));
+  Ask(late, Bulk(500), time_.Now() + seconds(5));
   Ask(behind, Bulk(100));
-  std::this_thread::sleep_for(milliseconds(6));
-  Flush();
+  Pass(seconds(5) - nanoseconds(1));
+  EXPECT_EQ(late.decisions + behind.decisions, 0);
+  Pass(nanoseconds(1));
   EXPECT_EQ(late.decisions, 1);
   EXPECT_EQ(late.refusal.code(), Code::kDeadlineExceeded);
   EXPECT_EQ(late.refusal.reason(), "DEADLINE");

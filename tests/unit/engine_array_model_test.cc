@@ -73,6 +73,7 @@ TEST_F(StoreTest, RandomSequencesAgreeWithAModel) {
       return std::next(model.arrays.begin(), static_cast<int64_t>(random() % model.arrays.size()))->first;
     };
     for (int step = 0; step < 150; ++step) {
+      time.Advance(std::chrono::microseconds(1));  // so that one was used before the other
       const std::string who = "abc"s.substr(random() % 3, 1);
       const std::string id = any();
       const auto found = model.arrays.find(id);

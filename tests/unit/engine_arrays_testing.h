@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/unit/engine_testing.h"
+#include "tests/unit/engine_time_testing.h"
 #include "tests/unit/executors.h"
 
 namespace tilewire::engine::testing {
@@ -96,9 +97,7 @@ class StoreTest : public ::testing::Test {
   }
   void TearDown() override {
     store->Close(Status(Code::kUnavailable, "CLOSED", "test"));
-    std::promise<void> passed;
-    timer.At(Clock::now(), [&passed] { passed.set_value(); });
-    passed.get_future().wait();
+    Flush(timer);
     EXPECT_EQ(out.load(), 0);
     EngineStats stats;
     admission->Snapshot(&stats);
@@ -130,7 +129,8 @@ class StoreTest : public ::testing::Test {
 
   std::byte place[1] = {};
   std::atomic<int64_t> out{0};
-  Timer timer;
+  ManualTime time;
+  Timer timer{&time};
   tilewire::testing::AtOnce executor;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<ArrayStore> store;

@@ -34,12 +34,11 @@ class DeviceRegionStore : public ::testing::Test {
   void TearDown() override {
     store->Close(Status(Code::kUnavailable, "CLOSED", "test"));
     EXPECT_TRUE(testing::Becomes([this] { return exports.open() == 0; }));
-    std::promise<void> passed;
-    timer.At(Clock::now(), [&passed] { passed.set_value(); });
-    passed.get_future().wait();
+    testing::Flush(timer);
   }
 
-  Timer timer;
+  ManualTime time;
+  Timer timer{&time};
   DeviceExports exports;
   ExportedMemory memory{&exports, 100'000};
   ExportsDevice device{MakeStaged(OpenCpuDevice(1)), &exports};
@@ -144,11 +143,14 @@ TEST_F(DeviceRegionStore, UnregisteredInUseItIsClosedAndToldAfterTheLastUse) {
 
 TEST_F(DeviceRegionStore, ExpiresWithoutUse) {
   RegionRequest request = testing::All(memory);
-  request.seconds = 0.005;
+  request.seconds = 60;
   const auto region = testing::Register(*store, request, "a");
   ASSERT_TRUE(region);
-  EXPECT_TRUE(testing::Becomes([this] { return exports.open() == 0; }));
+  testing::Pass(time, timer, std::chrono::seconds(60) - std::chrono::nanoseconds(1));
+  EXPECT_TRUE(store->Use(region->id, "a", "region"));
+  time.Advance(std::chrono::seconds(60));  // since that use
   EXPECT_EQ(store->Use(region->id, "a", "region").error().reason(), "REGION");
+  EXPECT_TRUE(testing::Becomes([this] { return exports.open() == 0; }));
 }
 
 }  // namespace

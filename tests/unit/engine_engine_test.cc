@@ -10,13 +10,17 @@
 #include <vector>
 
 #include "tests/unit/engine_testing.h"
+#include "tests/unit/engine_time_testing.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::engine {
 namespace {
 
-using std::chrono::microseconds;
+using std::chrono::hours;
 using std::chrono::milliseconds;
 using testing::Problem;
+using tilewire::testing::Gate;
+using tilewire::testing::HeldBy;
 
 const Status kBroken(Code::kInternal, "DEVICE_FAILED", "the device is gone");
 
@@ -88,14 +92,16 @@ TEST(Engine, DeviceFailureReachesEveryJobAndTheHandlerOnce) {
   testing::Setup setup;
   setup.options.device_bytes = 1400 << 10;  // room for three of the jobs below
   setup.faults = std::make_shared<Faults>();
-  const auto engine = testing::MakeEngine(setup);
+  auto engine = testing::MakeEngine(setup);
   Handler handler;
   handler.On(*engine);
   const Problem problem = testing::FineRmseProblem(1);
   const auto open = [&] { return *testing::Open(*engine, problem.make()); };
-  const auto launched = open(), hit = open(), idle = open();
-  Intake intake(launched);  // one block is copied, no more
-  ASSERT_TRUE(testing::Send(*launched, intake, {0, 0, 4096}, problem.operands[0]).ok());
+  auto launched = open(), hit = open(), idle = open();
+  {
+    Intake intake(launched);  // one block is copied, no more
+    ASSERT_TRUE(testing::Send(*launched, intake, {0, 0, 4096}, problem.operands[0]).ok());
+  }
   ASSERT_TRUE(testing::Becomes([&] { return launched->timing().of(Stage::kH2D) >= 0; }));
   std::promise<Status> queued;
   engine->Open(problem.make(), {}, [&](auto job) { queued.set_value(job ? Status() : job.error()); });
@@ -117,7 +123,10 @@ TEST(Engine, DeviceFailureReachesEveryJobAndTheHandlerOnce) {
   EXPECT_TRUE(testing::Becomes([&] { return handler.calls == 1; }));
   EXPECT_EQ(handler.status.reason(), "DEVICE_FAILED");
   EXPECT_TRUE(engine->stats().device_failed);
-  std::this_thread::sleep_for(milliseconds(2));
+  launched.reset();
+  hit.reset();
+  idle.reset();
+  engine.reset();  // with every thread that might tell it again
   EXPECT_EQ(handler.calls, 1);
 }
 
@@ -140,42 +149,52 @@ TEST(Engine, AnIdleEngineNoticesADeadDeviceAtTheNextOpen) {
 }
 
 TEST(Engine, ADeadlineOnTheDeviceEndsTheJobAndFreesItWhenTheDeviceIsDone) {
+  ManualTime time;
+  const auto gate = std::make_shared<Gate>();
   testing::Setup setup;
-  setup.slow = SlowOptions{.launch = milliseconds(10)};
+  setup.options.time = &time;
+  setup.wrap = HeldBy(gate);
   setup.faults = std::make_shared<Faults>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = testing::FineRmseProblem(1);
-  const auto open = [&] {
-    return testing::Open(*engine, problem.make(), {.deadline = Clock::now() + milliseconds(80)});
-  };
-  auto opened = open();
-  while (!opened) opened = open();  // a machine so busy that the time was up before it was open
-  auto job = *std::move(opened);
+  auto job = *testing::Open(*engine, problem.make(), {.deadline = time.Now() + hours(1)});
+  constexpr int64_t kBefore = 96 + 10;  // copies, and some of the kernels
+  gate->Close(kBefore);                 // then the device stands still
   {
     const testing::Feeders feeders(job, problem, {testing::Ascending(problem, 200'000)});
-    const auto output = testing::Collect(*job);  // 48 kernels of 10 ms on three lanes take twice as long
+    ASSERT_TRUE(testing::Becomes([&] { return gate->came() > kBefore; }));
+    testing::Pass(time, engine->timer(), hours(1) - std::chrono::nanoseconds(1));
+    EXPECT_TRUE(job->status().ok());
+    testing::Pass(time, engine->timer(), std::chrono::nanoseconds(1));
+    const auto output = testing::Collect(*job);
     ASSERT_FALSE(output);
     EXPECT_EQ(output.error().code(), Code::kDeadlineExceeded);
     EXPECT_EQ(output.error().reason(), "DEADLINE");
   }
   job.reset();
+  EXPECT_EQ(engine->stats().jobs_in_flight, 1U);
+  gate->Open();
   EXPECT_TRUE(testing::BecomesIdle(*engine));
-  const int64_t launches = setup.faults->count(Submitted::kLaunch);
-  EXPECT_LE(launches, 48);
+  EXPECT_LE(setup.faults->count(Submitted::kLaunch), 48);
 }
 
 TEST(Engine, AQueuedJobWhoseDeadlinePassesOrThatIsCancelledNeverLaunches) {
   testing::Setup setup;
+  ManualTime time;
+  setup.options.time = &time;
   setup.options.device_bytes = 800 << 10;  // one at a time
   setup.faults = std::make_shared<Faults>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = testing::FineRmseProblem(1);
   auto running = *testing::Open(*engine, problem.make());
-  const auto late = testing::Open(*engine, problem.make(), {.deadline = Clock::now() + milliseconds(3)});
-  ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code(), Code::kDeadlineExceeded);
   Status why;
-  const auto id = engine->Open(problem.make(), {}, [&](auto job) { why = job ? Status() : job.error(); });
+  const auto told = [&why](auto job) { why = job ? Status() : job.error(); };
+  EXPECT_NE(engine->Open(problem.make(), {.deadline = time.Now() + milliseconds(3)}, told), 0U);
+  testing::Pass(time, engine->timer(), milliseconds(2));
+  EXPECT_TRUE(why.ok());
+  testing::Pass(time, engine->timer(), milliseconds(1));
+  EXPECT_EQ(why.code(), Code::kDeadlineExceeded);
+  const auto id = engine->Open(problem.make(), {}, told);
   EXPECT_NE(id, 0U);
   engine->CancelOpen(id, Status(Code::kCancelled, "GONE", ""));
   EXPECT_EQ(why.reason(), "GONE");
@@ -221,10 +240,7 @@ TEST(Engine, WhatWasToBeDroppedSoonEndsBeforeTheEngine) {
   engine->DropSoon(std::move(job));
   engine->DropSoon(std::move(piece.hold));  // starts another copy as it goes
   piece = {};
-  std::thread opener([&gate] {
-    std::this_thread::sleep_for(milliseconds(5));
-    gate.set_value();
-  });
+  std::thread opener([&gate] { gate.set_value(); });  // before the engine begins to end, or while it waits
   engine.reset();
   opener.join();
   EXPECT_TRUE(weak.expired());

@@ -26,6 +26,8 @@ TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
   std::mt19937_64 random(21);
   testing::Setup setup;
   setup.slow = SlowOptions{.jitter = microseconds(60), .seed = 3};
+  const auto gate = std::make_shared<tilewire::testing::Gate>();
+  setup.wrap = tilewire::testing::HeldBy(gate);
   int failed = 0;
   for (const bool staged : {true, false}) {
     setup.staged = staged;
@@ -36,9 +38,7 @@ TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
       const Problem problem =
           round % 2 == 0 ? testing::FineRmseProblem(round) : testing::FineTransposeProblem(round);
       const auto job = *testing::Open(*engine, problem.make());
-      const auto when = microseconds(random() % 6000);
-      std::thread killer([&job, when] {
-        std::this_thread::sleep_for(when);
+      const tilewire::testing::AtSubmission killer(gate, static_cast<int64_t>(random() % 60), [job] {
         job->Fail(kGone);
         job->Fail(kBroken);  // the first reason stays
       });
@@ -55,7 +55,6 @@ TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
           ++failed;
         }
       }
-      killer.join();
     }
     EXPECT_TRUE(testing::BecomesIdle(*engine));
   }

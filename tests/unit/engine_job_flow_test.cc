@@ -62,18 +62,27 @@ void ExpectSerial(bool by_job) {
   const Problem problem = testing::FineRmseProblem(2);
   JobOptions options;
   options.sequential = by_job;
+  options.trace = true;
   const auto job = *testing::Open(*engine, problem.make(), options);
   Intake intake(job);
   SendBlocks(*job, intake, problem, 0, 0, 48);
   SendBlocks(*job, intake, problem, 1, 0, 47);
   EXPECT_EQ(setup.faults->count(Submitted::kCopyIn), 95);
-  std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(testing::Becomes([&] { return job->timing().blocks == 95; }));
   EXPECT_EQ(setup.faults->count(Submitted::kLaunch), 0);
   SendBlocks(*job, intake, problem, 1, 47, 48);
   job->InputEnded();
   EXPECT_EQ(testing::Collect(*job).value(), problem.expected);
   EXPECT_EQ(setup.faults->count(Submitted::kLaunch), 49);
-  EXPECT_EQ(job->timing().lanes, 1U);
+  const Timing timing = job->timing();
+  EXPECT_EQ(timing.lanes, 1U);
+  TimePoint last_copy = TimePoint::min(), first_kernel = TimePoint::max();
+  for (const Span& span : timing.spans) {
+    if (span.stage == Stage::kH2D) last_copy = std::max(last_copy, span.end);
+    if (span.stage == Stage::kKernel) first_kernel = std::min(first_kernel, span.begin);
+  }
+  EXPECT_NE(last_copy, TimePoint::min());
+  EXPECT_LE(last_copy, first_kernel);
 }
 
 TEST(JobFlow, WithoutOverlapKernelsWaitForAllCopies) {
@@ -171,6 +180,7 @@ TEST(JobFlow, OutputThatNobodyReadsStopsNoInput) {
 
 TEST(JobFlow, PiecesThatAreHeldHoldTheNextOnesBack) {
   testing::Setup setup;
+  setup.faults = std::make_shared<Faults>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = testing::FineTransposeProblem(6);
   auto job = *testing::Open(*engine, problem.make());
@@ -180,7 +190,9 @@ TEST(JobFlow, PiecesThatAreHeldHoldTheNextOnesBack) {
   std::promise<OutputPiece> fourth;
   auto answered = fourth.get_future();
   job->NextOutput([&fourth](auto piece) { fourth.set_value(**piece); });
-  EXPECT_EQ(answered.wait_for(milliseconds(10)), std::future_status::timeout);
+  EXPECT_TRUE(testing::Becomes([&] { return job->timing().ranges == 24; }));
+  EXPECT_EQ(setup.faults->count(Submitted::kCopyOut), 3) << "there is no block for a fourth";
+  EXPECT_NE(answered.wait_for(milliseconds(0)), std::future_status::ready);
   for (const OutputPiece& piece : held)  // none was overwritten meanwhile
     EXPECT_TRUE(std::equal(piece.data, piece.data + piece.bytes, problem.expected.data() + piece.offset));
   engine->DropSoon(std::move(held[1].hold));

@@ -28,9 +28,7 @@ class RegionStoreTest : public ::testing::Test {
     if (!store) return;
     store->Close(Status(Code::kUnavailable, "CLOSED", "test"));
     EXPECT_TRUE(testing::Becomes([this] { return stats().region_bytes == 0 && stats().regions == 0; }));
-    std::promise<void> passed;
-    timer.At(Clock::now(), [&passed] { passed.set_value(); });
-    passed.get_future().wait();
+    testing::Flush(timer);
   }
   EngineStats stats() const {
     EngineStats stats;
@@ -51,7 +49,8 @@ class RegionStoreTest : public ::testing::Test {
     EXPECT_EQ(stats().region_bytes, 0U) << facts.error().ToString();
   }
 
-  Timer timer;
+  ManualTime time;
+  Timer timer{&time};
   std::unique_ptr<Device> device;
   std::unique_ptr<RegionStore> store;
 };
@@ -173,25 +172,28 @@ TEST_F(RegionStoreTest, UnusedTheyExpireAndUseKeepsThem) {
   Make({.bytes = 1 << 20});
   SharedFile file(kPage);
   RegionRequest request = All(file);
-  request.seconds = 0.05;
-  // On a busy machine the time may be up before the first use.
-  Result<RegionUse> use = Fail(Status());
-  uint64_t lost = 0;
-  for (; !use && lost < 100; lost += use ? 0 : 1) {
-    const auto used = Register(request);
-    ASSERT_TRUE(used);
-    use = store->Use(used->id, "a", "f");
-  }
+  request.seconds = 60;
+  const auto used = Register(request), idle = Register(request);
+  ASSERT_TRUE(used && idle);
+  Result<RegionUse> use = store->Use(used->id, "a", "f");
   ASSERT_TRUE(use);
-  const auto idle = Register(request);
-  ASSERT_TRUE(idle);
-  EXPECT_TRUE(testing::Becomes([&] { return stats().regions_expired == lost + 1; }));
+  const auto pass = [this](Clock::duration by) { testing::Pass(time, timer, by); };
+  constexpr std::chrono::seconds kLife(60);
+  constexpr std::chrono::nanoseconds kMoment(1);
+  pass(kLife - kMoment);
+  EXPECT_EQ(stats().regions_expired, 0U);
+  EXPECT_EQ(store->List("a", 0, 9).regions.size(), 2U);
+  pass(kMoment);
+  EXPECT_EQ(stats().regions_expired, 1U);
   EXPECT_EQ(store->Use(idle->id, "a", "f").error().reason(), "REGION");
-  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  pass(3 * kLife);
   ASSERT_EQ(store->List("a", 0, 9).regions.size(), 1U) << "in use";
   EXPECT_EQ(store->List("a", 0, 9).regions[0].users, 1U);
   use = Fail(Status());
-  EXPECT_TRUE(testing::Becomes([&] { return stats().regions_expired == lost + 2; }));
+  pass(kLife - kMoment);
+  EXPECT_EQ(stats().regions_expired, 1U) << "its time begins anew with the end of its last use";
+  pass(kMoment);
+  EXPECT_EQ(stats().regions_expired, 2U);
   EXPECT_TRUE(testing::Becomes([this] { return stats().region_bytes == 0; }));
 }
 
@@ -242,6 +244,7 @@ TEST_F(RegionStoreTest, ManyThreadsLeaveNothingBehind) {
       const std::string who(1, static_cast<char>('a' + seed % 3));
       std::vector<RegionUse> uses;
       for (int step = 0; step < 300; ++step) {
+        time.Advance(std::chrono::microseconds(random() % 200));
         const RegionPage page = store->List(who, 0, 50);
         const std::string id =
             page.regions.empty() ? "me-0" : page.regions[random() % page.regions.size()].id;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine_arrays_testing.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::engine {
 namespace {
@@ -99,27 +100,29 @@ TEST(ResidentFailure, FailingAtAnyMomentLeavesTheArrays) {
   std::mt19937_64 random(5);
   testing::Setup setup;
   setup.slow = SlowOptions{.jitter = std::chrono::microseconds(60), .seed = 3};
+  const auto gate = std::make_shared<tilewire::testing::Gate>();
+  setup.wrap = tilewire::testing::HeldBy(gate);
+  ManualTime time;
+  setup.options.time = &time;
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = testing::FineRmseProblem(3);
   const auto id = testing::Put(*engine, problem.operands[1], problem.make()->operands()[1]);
   ASSERT_TRUE(id);
   for (int round = 0; round < 60; ++round) {
     JobOptions options;
-    if (round % 2 == 0) options.store = StoreOptions{.seconds = 0.001};
+    if (round % 2 == 0) options.store = StoreOptions{.seconds = 60};
     options.residents = {nullptr, *engine->arrays().Use(*id, "anonymous", "array")};
     const auto job = *testing::Open(*engine, problem.make(), options);
     options.residents.clear();
-    const auto when = std::chrono::microseconds(random() % 5000);
-    std::thread killer([&job, when] {
-      std::this_thread::sleep_for(when);
-      job->Fail(kHiccup);
-    });
+    const tilewire::testing::AtSubmission killer(gate, static_cast<int64_t>(random() % 100),
+                                                 [job] { job->Fail(kHiccup); });
+    time.Advance(std::chrono::seconds(random() % 40));  // some results go while others come
     const auto output = testing::Finish(job, problem, {false, true});
     if (output && round % 2 == 1) {
       EXPECT_EQ(*output, problem.expected);
     }
-    killer.join();
   }
+  time.Advance(std::chrono::seconds(60));
   EXPECT_TRUE(testing::Becomes([&] { return engine->stats().arrays_stored == 1; }));
   EXPECT_TRUE(testing::OnlyArraysLeft(*engine));
   EXPECT_TRUE(engine->arrays().Delete(*id, "anonymous").ok());

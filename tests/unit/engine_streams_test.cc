@@ -50,17 +50,22 @@ TEST(JobStreams, TheFirstHearsTheEndAfterTheJoinedOnes) {
   const auto job = testing::Open(*engine, problem.make(), {.streams = 2}).value();
   ASSERT_EQ(job->Join().value(), 1);
   testing::Bytes out(problem.expected.size());
-  Chunks all = testing::Ascending(problem, 1 << 20);
-  std::promise<Status> first;
-  std::thread carrier([&] { first.set_value(Carry(job, 0, problem, all, &out)); });
-  job->InputEnded(1);  // it sent nothing
-  ASSERT_TRUE(Take(*job, 1, &out).ok());
-  auto ended = first.get_future();
-  EXPECT_EQ(ended.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
-  job->StreamDone(1);
-  EXPECT_TRUE(ended.get().ok());
-  carrier.join();
+  {
+    Intake intake(job, 0);
+    for (const testing::Chunk& chunk : testing::Ascending(problem, 1 << 20))
+      ASSERT_TRUE(testing::Send(*job, intake, chunk, problem.operands[0]).ok());
+    ASSERT_TRUE(intake.HalfClosed().ok());
+  }
+  job->InputEnded(0);
+  job->InputEnded(1);                     // it sent nothing,
+  ASSERT_TRUE(Take(*job, 1, &out).ok());  // and takes everything
   EXPECT_EQ(out, problem.expected);
+  std::promise<bool> first;
+  auto ended = first.get_future();
+  job->NextOutput(0, true, [&first](auto piece) { first.set_value(piece && !*piece); });
+  EXPECT_NE(ended.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  job->StreamDone(1);
+  EXPECT_TRUE(ended.get()) << "the end of the output";
 }
 
 TEST(JobStreams, ALostStreamIsToldItsOwnReasonAndTheOthersThatItWasLost) {

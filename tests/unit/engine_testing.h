@@ -22,6 +22,7 @@
 #include "server/engine/forwarding_device.h"
 #include "server/engine/intake.h"
 #include "tests/unit/engine_problems.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::engine::testing {
 
@@ -71,25 +72,17 @@ inline Result<std::shared_ptr<Job>> Open(Engine& engine, std::unique_ptr<Operati
   return opened->get_future().get();
 }
 
-/// True once nothing is leased any more; jobs end on the device's threads, so it waits up to a minute.
-inline bool BecomesIdle(const Engine& engine) {
-  for (const TimePoint end = Clock::now() + std::chrono::seconds(60); Clock::now() < end;) {
-    const EngineStats stats = engine.stats();
-    if (stats.device_bytes_in_use == 0 && stats.pinned_bytes_in_use == 0 && stats.jobs_in_flight == 0)
-      return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return false;
-}
-
-/// Waits up to a minute.
 template <typename Condition>
 bool Becomes(const Condition& condition) {
-  for (const TimePoint end = Clock::now() + std::chrono::seconds(60); Clock::now() < end;) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return false;
+  return tilewire::testing::Eventually(condition);
+}
+
+/// True once nothing is leased any more; jobs end on the device's threads, so it waits up to a minute.
+inline bool BecomesIdle(const Engine& engine) {
+  return Becomes([&engine] {
+    const EngineStats stats = engine.stats();
+    return stats.device_bytes_in_use == 0 && stats.pinned_bytes_in_use == 0 && stats.jobs_in_flight == 0;
+  });
 }
 
 struct Chunk {
@@ -98,8 +91,9 @@ struct Chunk {
 };
 using Chunks = std::vector<Chunk>;
 
-/// Sends one chunk, waiting for staging blocks as a server does.
-inline Status Send(Job& job, Intake& intake, const Chunk& chunk, const Bytes& operand) {
+/// Sends one chunk, waiting for staging blocks as a server does; `waiting` counts those who do.
+inline Status Send(Job& job, Intake& intake, const Chunk& chunk, const Bytes& operand,
+                   std::atomic<int>* waiting = nullptr) {
   TILEWIRE_RETURN_IF_ERROR(intake.BeginChunk(chunk.operand, static_cast<uint64_t>(chunk.offset),
                                              static_cast<uint64_t>(chunk.bytes)));
   const std::byte* next = operand.data() + chunk.offset;
@@ -108,7 +102,9 @@ inline Status Send(Job& job, Intake& intake, const Chunk& chunk, const Bytes& op
     if (!place) {
       auto free = std::make_shared<std::promise<void>>();
       intake.WhenPlaceFree([free] { free->set_value(); });
+      if (waiting) ++*waiting;
       free->get_future().wait();
+      if (waiting) --*waiting;
       TILEWIRE_RETURN_IF_ERROR(job.status());
       continue;
     }

@@ -1,11 +1,14 @@
 // What the window allows and refuses, and that windowed jobs end like others.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "tests/unit/engine_window_testing.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::engine {
 namespace {
@@ -103,10 +106,11 @@ class WindowRefusal : public ::testing::TestWithParam<bool> {
     return {{operand, from_block * kBlock, (to_block - from_block) * kBlock}};
   }
   /// How stream `stream` ends that brings `chunks` and then half-closes.
-  Status Bring(const std::shared_ptr<Job>& job, int stream, const testing::Chunks& chunks) const {
+  Status Bring(const std::shared_ptr<Job>& job, int stream, const testing::Chunks& chunks) {
     Intake intake(job, stream);
     for (const testing::Chunk& chunk : chunks)
-      TILEWIRE_RETURN_IF_ERROR(testing::Send(*job, intake, chunk, problem_.operands[chunk.operand]));
+      TILEWIRE_RETURN_IF_ERROR(
+          testing::Send(*job, intake, chunk, problem_.operands[chunk.operand], &waiting_));
     job->InputEnded(stream);
     return job->status(stream);
   }
@@ -115,6 +119,7 @@ class WindowRefusal : public ::testing::TestWithParam<bool> {
   const Problem problem_ = testing::RmseProblem(DType::kU8, {kBlocks * kBlock}, {}, 1, 1);
   testing::Setup setup_;
   std::unique_ptr<Engine> engine_;
+  std::atomic<int> waiting_{0};  ///< streams that wait for a place
 };
 
 void ExpectRefused(const Status& status) {
@@ -140,7 +145,7 @@ TEST_P(WindowRefusal, AStreamThatRunsAheadWaitsForTheOthers) {
   Status ahead, also;
   std::thread first([&] { ahead = Bring(job, 0, Of(0, 0, kBlocks)); });  // all of one operand
   std::thread second([&] { also = Bring(job, 1, Of(1, 40, kBlocks)); });
-  std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_TRUE(testing::Becomes([this] { return waiting_ == 2; }));
   EXPECT_TRUE(job->status().ok());
   EXPECT_TRUE(Bring(job, 2, Of(1, 0, 40)).ok());
   first.join();
@@ -167,7 +172,7 @@ TEST_P(WindowRefusal, TheLastOtherStreamToHalfCloseDecides) {
   const auto job = Open(3);
   Status ahead;
   std::thread first([&] { ahead = Bring(job, 0, Of(1, 50, kBlocks)); });
-  std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(testing::Becomes([this] { return waiting_ == 1; }));
   EXPECT_TRUE(Bring(job, 1, Of(0, 0, 3)).ok());
   EXPECT_TRUE(job->status().ok());
   (void)Bring(job, 2, Of(1, 0, 2));  // nobody is left to bring block 3
@@ -197,6 +202,8 @@ TEST(WindowFailure, AtAnyMomentLeavesNothingBehind) {
     testing::Setup setup;
     setup.staged = round % 2 == 0;
     setup.slow = SlowOptions{.jitter = microseconds(60), .seed = round};
+    const auto gate = std::make_shared<tilewire::testing::Gate>();
+    setup.wrap = tilewire::testing::HeldBy(gate);
     setup.faults = std::make_shared<Faults>();
     const Problem problem = testing::LongProblem(random);
     setup.options.device_bytes = testing::BytesOf(problem) / 3;
@@ -206,7 +213,7 @@ TEST(WindowFailure, AtAnyMomentLeavesNothingBehind) {
     for (size_t i = 1; i < streams; ++i) ASSERT_TRUE(job->Join());
     const auto plan = testing::WithinWindow(problem, *job, streams, random);
     const Status why(Code::kInternal, "BROKEN", "told to fail");
-    const auto when = microseconds(random() % 5000);
+    const auto when = static_cast<int64_t>(random() % 60);
     if (round % 4 >= 2)
       setup.faults->FailNth(static_cast<Submitted>(random() % 3), static_cast<int64_t>(1 + random() % 60),
                             why);
@@ -217,9 +224,11 @@ TEST(WindowFailure, AtAnyMomentLeavesNothingBehind) {
       threads.emplace_back([&, stream] {
         ends[stream] = testing::Carry(job, static_cast<int>(stream), problem, plan[stream], &out);
       });
-    std::this_thread::sleep_for(when);
-    if (round % 4 < 2) job->Fail(why);
-    for (auto& thread : threads) thread.join();
+    {
+      std::optional<tilewire::testing::AtSubmission> killer;
+      if (round % 4 < 2) killer.emplace(gate, when, [&] { job->Fail(why); });
+      for (auto& thread : threads) thread.join();
+    }
     // All end as the first one does, but for joined ones that were told the end of the output before.
     for (const Status& end : ends) {
       EXPECT_EQ(end.reason(), ends[0].ok() || (end.ok() && &end != ends.data()) ? "" : "BROKEN")

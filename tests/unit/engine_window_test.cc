@@ -1,6 +1,7 @@
 // Jobs larger than the device's memory: the same bits as ever, in bounded memory.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <thread>
 #include <vector>
@@ -124,10 +125,11 @@ TEST(Window, SlotsAreFreeAgainOnlyWhenTheirOutputHasLeft) {
     const auto engine = testing::MakeEngine(setup);
     const auto job = testing::OpenWindowed(*engine, problem, 1).value();
     std::atomic<bool> sent = false;
+    std::atomic<int> waiting = 0;
     std::thread sender([&] {
       Intake intake(job);
       for (const testing::Chunk& chunk : testing::Ascending(problem, 10'000))
-        EXPECT_TRUE(testing::Send(*job, intake, chunk, problem.operands[0]).ok());
+        EXPECT_TRUE(testing::Send(*job, intake, chunk, problem.operands[0], &waiting).ok());
       sent = true;
       job->InputEnded();
     });
@@ -136,7 +138,7 @@ TEST(Window, SlotsAreFreeAgainOnlyWhenTheirOutputHasLeft) {
     const auto ring = static_cast<int64_t>(problem.operands[0].size() / 4);
     testing::Bytes out;
     for (int i = 0; i < 3; ++i) held.push_back(**testing::Next(*job));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(testing::Becomes([&] { return waiting == 1; }));
     EXPECT_FALSE(sent);
     EXPECT_LT(static_cast<int64_t>(job->timing().bytes_in), ring);
     for (const OutputPiece& piece : held)

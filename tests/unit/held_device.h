@@ -2,11 +2,14 @@
 // however fast or busy the machine is.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,9 +30,25 @@ class Gate {
     more_ = kAll;
     for (const auto& submit : std::exchange(held_, {})) submit();
   }
+  /// Submissions so far.
+  int64_t came() const {
+    const std::lock_guard lock(mutex_);
+    return came_;
+  }
+  /// Waits until there were so many, or until `given_up` was set and Wake called.
+  void Await(int64_t total, const std::atomic<bool>& given_up) {
+    std::unique_lock lock(mutex_);
+    coming_.wait(lock, [&] { return came_ >= total || given_up; });
+  }
+  void Wake() {
+    const std::lock_guard lock(mutex_);
+    coming_.notify_all();
+  }
   /// `submit` only submits, so it may run under the lock.
   void Pass(std::function<void()> submit) {
     const std::lock_guard lock(mutex_);
+    ++came_;
+    coming_.notify_all();
     if (more_ > 0) {
       --more_;
       return submit();
@@ -40,9 +59,33 @@ class Gate {
  private:
   static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 
-  std::mutex mutex_;
-  int64_t more_ = kAll;
+  mutable std::mutex mutex_;
+  std::condition_variable coming_;
+  int64_t more_ = kAll, came_ = 0;
   std::vector<std::function<void()>> held_;
+};
+
+/// Does something, on a thread of its own, once the device was given `more` submissions, or when this goes: a
+/// moment in the life of a job that does not depend on how fast the machine is.
+class AtSubmission {
+ public:
+  AtSubmission(std::shared_ptr<Gate> gate, int64_t more, std::function<void()> act)
+      : gate_(std::move(gate)), actor_([this, total = gate_->came() + more, act = std::move(act)] {
+          gate_->Await(total, gone_);
+          act();
+        }) {}
+  ~AtSubmission() {
+    gone_ = true;
+    gate_->Wake();
+    actor_.join();
+  }
+  AtSubmission(const AtSubmission&) = delete;
+  AtSubmission& operator=(const AtSubmission&) = delete;
+
+ private:
+  const std::shared_ptr<Gate> gate_;
+  std::atomic<bool> gone_{false};
+  std::thread actor_;
 };
 
 /// Its lanes must not end while the gate is closed.

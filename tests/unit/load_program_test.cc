@@ -68,7 +68,7 @@ TEST_F(LoadProgram, ErrorsAreCountedByStatusAndNotRetried) {
   const std::string path = dir_.File("r.json");
   const std::string scenario = Scenario(R"({"type": "closed", "callers": 2})", R"("requests": 1000,)");
   Program program(TILEWIRE_LOAD, {"run", scenario, "--json", path}, server_.address());
-  while (server_.log().calls < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(tilewire::testing::Eventually([this] { return server_.log().calls >= 10; }));
   server_.Behave({.busy = 7});
   const Ran ran = program.Wait();
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
@@ -181,7 +181,7 @@ TEST_F(LoadProgram, CtrlCTellsTheResultsSoFar) {
   Program program(TILEWIRE_LOAD,
                   {"run", Scenario(R"({"type": "closed"})", R"("seconds": 3600,)"), "--json", path},
                   server_.address());
-  while (server_.log().calls < 20) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_TRUE(tilewire::testing::Eventually([this] { return server_.log().calls >= 20; }));
   program.Kill(SIGINT);
   const Ran ran = program.Wait();
   EXPECT_EQ(ran.exit_code, 130) << ran.out << ran.err;

@@ -1,0 +1,70 @@
+// Servers whose time stands still until a test lets it pass, and how a test knows that it may: gRPC's own
+// deadlines stay real, and so does whatever bytes take on their way.
+#pragma once
+
+#include <future>
+
+#include "tests/integration/server_fixture.h"
+#include "tests/unit/engine_time_testing.h"
+
+namespace tilewire::testing {
+
+/// Time of one server, which it outlives.
+class OwnTimeOfServer {
+ public:
+  /// How long clients may be idle.
+  static constexpr std::chrono::seconds kIdle{40};
+
+  /// With queue bounds that no test reaches.
+  TestServer::Options Options() {
+    TestServer::Options options;
+    options.engine.time = &time_;
+    options.engine.queue_seconds = 1e6;
+    options.rpc.idle_seconds = kIdle.count();
+    return options;
+  }
+  TimePoint Now() const { return time_.Now(); }
+  ManualTime& source() { return time_; }
+
+  /// Lets some eighths of kIdle pass; the server has looked at its calls after each.
+  void Pass(TestServer& server, int eighths) {
+    for (int i = 0; i < eighths; ++i) engine::testing::Pass(time_, server.engine().timer(), kIdle / 8);
+  }
+  /// Lets time pass until the condition holds.
+  template <typename Condition>
+  void PassUntil(const Condition& condition) {
+    EXPECT_TRUE(Eventually([&] {
+      time_.Advance(kIdle / 8);
+      return condition();
+    }));
+  }
+  /// How the stream ends when nothing but time happens.
+  grpc::Status DrainWhileItPasses(RawStream& raw) {
+    auto ended = std::async(std::launch::async, [&raw] { return raw.Drain(); });
+    PassUntil([&] { return ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+    return ended.get();
+  }
+
+ private:
+  ManualTime time_;
+};
+
+/// Waits until so many operand bytes of the stream's job are staged or where they belong.
+inline bool HasArrived(TestServer& server, const RawStream& raw, uint64_t bytes) {
+  return Eventually([&] {
+    const auto job = server.engine().Find(raw.opened.job(), "anonymous");
+    return job && (*job)->timing().bytes_in >= bytes;
+  });
+}
+
+/// Waits until the server knows that the stream, which opened its job, has half-closed.
+inline bool HasHalfClosed(TestServer& server, const RawStream& raw) {
+  return Eventually([&] {
+    const auto job = server.engine().Find(raw.opened.job(), "anonymous");
+    if (!job) return true;  // and it is all over
+    const auto joined = (*job)->Join();
+    return !joined && joined.error().reason() == "JOIN_LATE";
+  });
+}
+
+}  // namespace tilewire::testing
