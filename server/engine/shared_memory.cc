@@ -68,7 +68,7 @@ Result<uint64_t> SizeOf(int descriptor, const std::string& name) {
 bool IsSharedName(std::string_view name) {
   if (name.size() < 2 || name.size() > kLongestName || name[0] != '/') return false;
   const std::string_view rest = name.substr(1);
-  return rest.find("..") == rest.npos &&
+  return rest.find("..") == std::string_view::npos &&
          std::all_of(rest.begin(), rest.end(), [](char c) { return c > 0x20 && c < 0x7f && c != '/'; });
 }
 

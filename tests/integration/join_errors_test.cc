@@ -154,7 +154,7 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
   ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
   first.stream->WritesDone();  // its share is sent: nothing more is expected of it
   ASSERT_TRUE(HasHalfClosed(server, first));
-  ExpectError(time.DrainWhileItPasses(second), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
+  ExpectError(time.DrainWhileItPasses(server, second, first), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
   ExpectError(first.Drain(), grpc::StatusCode::UNAVAILABLE, "STREAM_LOST");
   ExpectUnharmed(server);
 }
@@ -199,7 +199,7 @@ TEST_P(JoinErrors, WhileDrainingRunningJobsMayStillBeJoined) {
   server.ExpectIdle();
 }
 
-TILEWIRE_ON_BOTH(JoinErrors);
+TILEWIRE_ON_STAGED(JoinErrors);
 
 }  // namespace
 }  // namespace tilewire::testing
