@@ -12,8 +12,8 @@
 #include <stdexcept>
 
 #include "server/base/limits.h"
-#include "server/engine/device/cpu/cpu_device.h"
-#include "server/engine/device/cuda/cuda_device.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
 #include "server/engine/job/intake.h"
 #include "tests/bench/copies.h"

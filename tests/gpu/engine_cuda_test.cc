@@ -6,9 +6,9 @@
 #include <iostream>
 
 #include "server/base/limits.h"
-#include "server/engine/device/cpu/cpu_device.h"
-#include "server/engine/device/cuda/cuda_device.h"
-#include "server/engine/device/cuda/cuda_error.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
+#include "server/engine/device/cuda/error.h"
 #include "server/engine/device/memory_pool.h"
 #include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"

@@ -63,9 +63,9 @@ LAYERS = {
     "server/engine/stores/": (STORES, GRPC + PROTOBUF),
     "server/engine/job/": (JOB, GRPC + PROTOBUF),
     # Members of Engine, which stand with what they are about: they see all of the engine.
-    "server/engine/admission/engine_leases.cc": (ENGINE, GRPC + PROTOBUF),
-    "server/engine/measure/engine_ceilings.cc": (ENGINE, GRPC + PROTOBUF),
-    "server/engine/job/engine_blocks.cc": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/admission/leases.cc": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/measure/leased_ceilings.cc": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/job/block_size.cc": (ENGINE, GRPC + PROTOBUF),
     "server/rpc/": (RPC, ()),
     "server/rpc/conversions/": (CONVERSIONS, ()),
     "server/rpc/transport/": (TRANSPORT, ()),

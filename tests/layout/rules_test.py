@@ -72,7 +72,7 @@ class LayoutRules(unittest.TestCase):
     def test_cuda_places(self):
         cuda = "#include <cuda_runtime_api.h>\n"
         self.right("includes", {"kernels/rmse/rmse_cuda.h": cuda, "kernels/rmse/rmse.cu": cuda,
-                                "kernels/bench/b.h": cuda, "server/engine/device/cuda/cuda_lane.h": cuda})
+                                "kernels/bench/b.h": cuda, "server/engine/device/cuda/lane.h": cuda})
         self.wrong("includes", {"server/base/b.h": cuda}, "CUDA headers only in")
         self.wrong("includes", {"kernels/rmse/host.cc": '#include "kernels/rmse/rmse_cuda.h"\n',
                                 "kernels/rmse/rmse_cuda.h": cuda}, "kernels/rmse/host.cc:1:")

@@ -1,7 +1,7 @@
 // Devices that misbehave on purpose do so as told, and only so.
 #include <gtest/gtest.h>
 
-#include "server/engine/device/cpu/cpu_device.h"
+#include "server/engine/device/cpu/device.h"
 #include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 

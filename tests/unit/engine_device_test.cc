@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "server/base/limits.h"
-#include "server/engine/device/cpu/cpu_device.h"
-#include "server/engine/device/cuda/cuda_device.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
 #include "server/engine/device/memory_pool.h"
 #include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"

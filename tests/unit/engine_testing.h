@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/device/cpu/cpu_device.h"
+#include "server/engine/device/cpu/device.h"
 #include "server/engine/engine.h"
 #include "server/engine/job/intake.h"
 #include "tests/devices/decorators.h"

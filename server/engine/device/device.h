@@ -1,5 +1,5 @@
 // The device seam: all that the pipelines know of a device. CpuDevice and CudaDevice implement it, test
-// decorators wrap it (decorators.h), and every pipeline is written once against it.
+// decorators wrap it (tests/devices/decorators.h), and every pipeline is written once against it.
 #pragma once
 
 #include <chrono>

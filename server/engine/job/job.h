@@ -22,10 +22,10 @@
 #include "server/base/mutex.h"
 #include "server/base/timer.h"
 #include "server/engine/device/device.h"
-#include "server/engine/job/job_options.h"
-#include "server/engine/job/job_waiters.h"
+#include "server/engine/job/options.h"
 #include "server/engine/job/span_log.h"
 #include "server/engine/job/submissions.h"
+#include "server/engine/job/waiters.h"
 #include "server/engine/job/window.h"
 #include "server/engine/operation/operation.h"
 

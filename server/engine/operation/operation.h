@@ -54,8 +54,8 @@ class Operation {
   /// The same operation as one range, one piece of work: for operands that are all there from the start. Null
   /// where it is best left as it is.
   virtual std::unique_ptr<Operation> Whole() const { return nullptr; }
-  /// The same operation for a device that holds only some ranges at a time (window.h): sizes and ranges are
-  /// these, but `buffers` of range_work() point to that range's bytes alone, in the operands and, where
+  /// The same operation for a device that holds only some ranges at a time (job/window.h): sizes and ranges
+  /// are these, but `buffers` of range_work() point to that range's bytes alone, in the operands and, where
   /// ranges fill it, in the result. FAILED_PRECONDITION where ranges share bytes; the message says so to
   /// people.
   virtual Result<std::unique_ptr<Operation>> Windowed() const;

@@ -12,7 +12,7 @@
 #include "server/base/mutex.h"
 #include "server/engine/engine.h"
 #include "server/engine/job/intake.h"
-#include "server/rpc/calls/call_context.h"
+#include "server/rpc/calls/context.h"
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/transport/coroutine.h"
 #include "server/rpc/transport/idle_watch.h"

@@ -1,4 +1,4 @@
-#include "server/engine/device/cuda/cuda_launch.h"
+#include "server/engine/device/cuda/launch.h"
 
 #include "kernels/gaussian/gaussian_cuda.h"
 #include "kernels/rmse/rmse_cuda.h"

@@ -1,4 +1,4 @@
-#include "server/engine/device/cpu/cpu_device.h"
+#include "server/engine/device/cpu/device.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

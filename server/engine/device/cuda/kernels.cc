@@ -1,11 +1,11 @@
-#include "server/engine/device/cuda/cuda_kernels.h"
+#include "server/engine/device/cuda/kernels.h"
 
 #include <string>
 #include <utility>
 
 #include "kernels/array/kernel_info_cuda.h"
 #include "kernels/ladder/ladder_cuda.h"
-#include "server/engine/device/cuda/cuda_launch.h"
+#include "server/engine/device/cuda/launch.h"
 
 namespace tilewire::engine {
 namespace {

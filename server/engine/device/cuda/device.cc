@@ -1,4 +1,4 @@
-#include "server/engine/device/cuda/cuda_device.h"
+#include "server/engine/device/cuda/device.h"
 
 #include <cuda_runtime_api.h>
 
@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "server/engine/device/cuda/cuda_error.h"
-#include "server/engine/device/cuda/cuda_kernels.h"
-#include "server/engine/device/cuda/cuda_lane.h"
-#include "server/engine/device/cuda/cuda_shared.h"
+#include "server/engine/device/cuda/error.h"
+#include "server/engine/device/cuda/kernels.h"
+#include "server/engine/device/cuda/lane.h"
+#include "server/engine/device/cuda/shared.h"
 #include "server/engine/device/memory_pool.h"
 
 namespace tilewire::engine {

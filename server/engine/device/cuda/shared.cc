@@ -1,4 +1,4 @@
-#include "server/engine/device/cuda/cuda_shared.h"
+#include "server/engine/device/cuda/shared.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "server/engine/device/cuda/cuda_error.h"
+#include "server/engine/device/cuda/error.h"
 #include "server/engine/device/device.h"
 
 namespace tilewire::engine {

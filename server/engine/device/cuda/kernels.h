@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "server/engine/device/cuda/cuda_error.h"
+#include "server/engine/device/cuda/error.h"
 #include "server/engine/device/device.h"
 
 namespace tilewire::engine {

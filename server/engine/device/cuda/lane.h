@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "server/base/mutex.h"
-#include "server/engine/device/cuda/cuda_error.h"
+#include "server/engine/device/cuda/error.h"
 #include "server/engine/device/cuda/lane_clock.h"
 #include "server/engine/device/device.h"
 #include "server/engine/device/lane_turns.h"

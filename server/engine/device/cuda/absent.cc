@@ -1,5 +1,5 @@
 // CUDA devices in a build without CUDA: none.
-#include "server/engine/device/cuda/cuda_device.h"
+#include "server/engine/device/cuda/device.h"
 
 namespace tilewire::engine {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/calls/call_context.h"
+#include "server/rpc/calls/context.h"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "server/engine/device/cuda/cuda_lane.h"
+#include "server/engine/device/cuda/lane.h"
 
 #include <pthread.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/array/copy_cuda.h"
-#include "server/engine/device/cuda/cuda_launch.h"
+#include "server/engine/device/cuda/launch.h"
 
 namespace tilewire::engine {
 namespace {

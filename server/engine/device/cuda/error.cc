@@ -1,4 +1,4 @@
-#include "server/engine/device/cuda/cuda_error.h"
+#include "server/engine/device/cuda/error.h"
 
 #include <string>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "server/engine/job/job_options.h"
+#include "server/engine/job/options.h"
 
 namespace tilewire::engine {
 
