@@ -11,8 +11,8 @@
 
 #include "server/base/environment.h"
 #include "server/base/memory.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
 #include "server/ops/config.h"
 #include "server/ops/logging.h"

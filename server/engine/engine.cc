@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "server/engine/memory_pool.h"
-#include "server/engine/random_id.h"
+#include "server/engine/device/memory_pool.h"
+#include "server/engine/stores/random_id.h"
 
 namespace tilewire::engine {
 namespace {

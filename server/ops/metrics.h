@@ -23,7 +23,7 @@
 #include "server/base/timing.h"
 #include "server/ops/engine_metrics.h"
 #include "server/ops/process_metrics.h"
-#include "server/rpc/observer.h"
+#include "server/rpc/calls/observer.h"
 
 namespace tilewire::ops {
 

@@ -12,10 +12,10 @@
 #include <stdexcept>
 
 #include "server/base/limits.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
-#include "server/engine/intake.h"
+#include "server/engine/job/intake.h"
 #include "tests/bench/copies.h"
 
 namespace {

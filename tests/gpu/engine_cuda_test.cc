@@ -6,11 +6,11 @@
 #include <iostream>
 
 #include "server/base/limits.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
-#include "server/engine/cuda_error.h"
-#include "server/engine/decorators.h"
-#include "server/engine/memory_pool.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
+#include "server/engine/device/cuda/error.h"
+#include "server/engine/device/memory_pool.h"
+#include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "server/engine/decorators.h"
+#include "tests/devices/decorators.h"
 #include "tests/integration/server_fixture.h"
 
 namespace tilewire::testing {

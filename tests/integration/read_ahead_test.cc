@@ -2,7 +2,7 @@
 // memory, and whatever happens to either.
 #include "proto/wire/codec.h"
 #include "server/base/limits.h"
-#include "server/rpc/execute.h"
+#include "server/rpc/calls/execute.h"
 #include "tests/bench/crowd.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/own_time.h"

@@ -16,7 +16,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "kernels/array/shape.h"
-#include "server/engine/cpu_device.h"
+#include "server/engine/device/cpu/device.h"
 #include "server/engine/engine.h"
 #include "server/rpc/server.h"
 #include "tests/unit/waiting.h"

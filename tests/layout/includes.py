@@ -26,8 +26,19 @@ ARRAY = ("kernels/array/",)
 FIGURES = ("kernels/figures/",)
 HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
 BASE = HOST_KERNELS + ("server/base/",)
-ENGINE = BASE + ("kernels/ladder/", "server/engine/")  # the ladder for introspection
-RPC = ENGINE + ("server/rpc/", "proto/", "tilewire/v1/", "google/rpc/")
+# The engine's folders, lowest first.
+DEVICE = BASE + ("kernels/ladder/", "server/engine/device/")  # the ladder for introspection
+OPERATION = DEVICE + ("server/engine/operation/",)
+ADMISSION = BASE + ("server/engine/admission/",)
+MEASURE = DEVICE + ("server/engine/measure/",)
+STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
+JOB = OPERATION + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
+ENGINE = BASE + ("kernels/ladder/", "server/engine/")
+GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
+CONVERSIONS = ENGINE + GENERATED + ("server/rpc/conversions/",)
+TRANSPORT = ENGINE + GENERATED + ("server/rpc/transport/",)
+CALLS = CONVERSIONS + ("server/rpc/transport/", "server/rpc/calls/")
+RPC = ENGINE + GENERATED + ("server/rpc/",)
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
 # rule about foreign headers, which follows includes.
 OPS = ENGINE + ("server/ops/", "server/rpc/")
@@ -45,18 +56,32 @@ LAYERS = {
     "proto/wire/": (ARRAY + ("proto/wire/",), GRPC + PROTOBUF + THREADS),
     "server/base/": (BASE, GRPC + PROTOBUF),
     "server/engine/": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/device/": (DEVICE, GRPC + PROTOBUF),
+    "server/engine/operation/": (OPERATION, GRPC + PROTOBUF),
+    "server/engine/admission/": (ADMISSION, GRPC + PROTOBUF),
+    "server/engine/measure/": (MEASURE, GRPC + PROTOBUF),
+    "server/engine/stores/": (STORES, GRPC + PROTOBUF),
+    "server/engine/job/": (JOB, GRPC + PROTOBUF),
+    # Members of Engine, which stand with what they are about: they see all of the engine.
+    "server/engine/admission/leases.cc": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/measure/leased_ceilings.cc": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/job/block_size.cc": (ENGINE, GRPC + PROTOBUF),
     "server/rpc/": (RPC, ()),
+    "server/rpc/conversions/": (CONVERSIONS, ()),
+    "server/rpc/transport/": (TRANSPORT, ()),
+    "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
     # The list of environment variables is one for all programs.
     "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
+    "tests/devices/": (ENGINE + ("tests/devices/",), GRPC + PROTOBUF),
 }
 
-TOP = ("kernels/", "proto/", "server/", "client/")
+TOP = ("kernels/", "proto/", "server/", "client/", "tests/devices/")
 
 # CUDA types appear only in these, so that everything else builds without CUDA.
-CUDA_PLACES = re.compile(r"(_cuda\.(h|cc)|\.cuh?)$|^server/engine/cuda_\w+\.(h|cc)$|^kernels/(ladder|bench)/")
-CUDA_PLACES_NAMES = "*_cuda.h, *_cuda.cc, *.cu, *.cuh, server/engine/cuda_*, kernels/ladder and kernels/bench"
+CUDA_PLACES = re.compile(r"(_cuda\.(h|cc)|\.cuh?)$|^server/engine/device/cuda/|^kernels/(ladder|bench)/")
+CUDA_PLACES_NAMES = "*_cuda.h, *_cuda.cc, *.cu, *.cuh, server/engine/device/cuda, kernels/ladder and kernels/bench"
 CUDA_HEADER = re.compile(r"^(cuda|cub/|thrust/|cooperative_groups|nvtx3/|nvToolsExt|cublas|cupti|nv/)")
 
 
@@ -116,7 +141,7 @@ def problems_of(path, includes):
     for number, kind, header in includes.files[path]:
         if kind == '"' and not any(header.startswith(prefix) for prefix in allowed):
             yield f"{path}:{number}: {layer} may not include \"{header}\"; allowed: {', '.join(allowed)}"
-        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/")) and \
+        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/", "tests/devices/")) and \
                 path != LOCK_HEADERS[0]:
             yield f"{path}:{number}: <{header}>: use {LOCK_HEADERS[0]}, whose locks the compiler checks"
     way = includes.reached(path)

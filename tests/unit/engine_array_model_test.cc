@@ -1,5 +1,5 @@
 // The store alone, beside a model that is too simple to be wrong.
-#include "server/engine/array_store.h"
+#include "server/engine/stores/array_store.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The store alone: its rules, and many threads.
-#include "server/engine/array_store.h"
+#include "server/engine/stores/array_store.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Devices that misbehave on purpose do so as told, and only so.
 #include <gtest/gtest.h>
 
-#include "server/engine/cpu_device.h"
-#include "server/engine/decorators.h"
+#include "server/engine/device/cpu/device.h"
+#include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {

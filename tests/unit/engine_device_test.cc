@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "server/base/limits.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
-#include "server/engine/decorators.h"
-#include "server/engine/memory_pool.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
+#include "server/engine/device/memory_pool.h"
+#include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {

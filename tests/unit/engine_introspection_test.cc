@@ -1,5 +1,5 @@
 // What is asked of a device for an operation, a catalogue and a full queue; over a device that counts.
-#include "server/engine/introspection.h"
+#include "server/engine/operation/introspection.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/engine/forwarding_device.h"
+#include "tests/devices/forwarding_device.h"
 #include "tests/unit/engine_testing.h"
 
 namespace tilewire::engine {

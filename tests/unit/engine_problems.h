@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/operation.h"
+#include "server/engine/operation/operation.h"
 
 namespace tilewire::engine::testing {
 

@@ -1,5 +1,5 @@
 // The store of regions alone: what it refuses, limits, lives and deaths, and many threads.
-#include "server/engine/region_store.h"
+#include "server/engine/stores/region_store.h"
 
 #include <gtest/gtest.h>
 

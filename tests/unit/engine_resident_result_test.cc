@@ -8,7 +8,7 @@
 #include <mutex>
 #include <variant>
 
-#include "server/engine/forwarding_device.h"
+#include "tests/devices/forwarding_device.h"
 #include "tests/unit/engine_arrays_testing.h"
 #include "tests/unit/held_device.h"
 

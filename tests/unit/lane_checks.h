@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/engine/device.h"
+#include "server/engine/device/device.h"
 
 namespace tilewire::engine::testing {
 

@@ -1,8 +1,8 @@
 // The same bits from the engine's CPU device, whatever the threads, lanes and blocks.
 #include <gtest/gtest.h>
 
-#include "server/engine/cpu_device.h"
-#include "server/engine/worker_pool.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cpu/worker_pool.h"
 #include "tests/unit/engine_testing.h"
 #include "tests/unit/rmse_reference.h"
 
