@@ -33,8 +33,8 @@ void ToProto(const engine::KernelLaunch& launch, v1::KernelLaunch* out) {
   out->set_occupancy(kernel.occupancy);
 }
 
-std::string TextOf(const engine::Operation& operation, const v1::DescribeKernelsRequest& request) {
-  const auto& axes = request.has_rmse() ? request.rmse().axes() : request.transpose().axes();
+std::string TextOf(const engine::Operation& operation, const v1::Operation& asked) {
+  const auto& axes = asked.has_rmse() ? asked.rmse().axes() : asked.transpose().axes();
   return engine::OperationText(operation.name(), operation.operands()[0],
                                {axes.data(), static_cast<size_t>(axes.size())});
 }
@@ -111,9 +111,11 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
 Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::DescribeKernelsRequest>(&call.request);
   if (!request) co_return request.error();
-  auto operation = OperationOf(*request);
+  const auto asked = AskedOf(*request);
+  if (!asked) co_return asked.error();
+  auto operation = OperationOf(*request, *asked);
   if (!operation) co_return operation.error();
-  std::string text = *operation ? TextOf(**operation, *request) : std::string();
+  std::string text = *operation ? TextOf(**operation, *asked) : std::string();
   // Loading kernels takes its time: the engine does it on a thread of its own, and this one serves other
   // calls.
   const auto kernels =

@@ -69,6 +69,8 @@ void DescribeResult(const engine::Job& job, v1::ArrayResult* out) {
   out->mutable_region()->set_offset(part.offset);
 }
 
+namespace {
+
 Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
                                                          const v1::RmseOp& op) {
   if (a.dtype != b.dtype)
@@ -96,20 +98,26 @@ Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& in
   return engine::MakeGaussian(std::move(plan));
 }
 
-namespace {
-
 std::string Text(const ArraySpec& spec) {
   return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
 }
 
-/// `Request` has the oneof of Open, but for put.
-template <typename Request>
-Result<std::unique_ptr<engine::Operation>> Named(const Request& request,
-                                                 const std::vector<ArraySpec>& operands) {
-  if (request.has_transpose()) return TransposeOperation(operands[0], request.transpose());
-  if (request.has_gaussian_pdf()) return GaussianOperation(operands[0], request.gaussian_pdf());
-  return RmseOperation(operands[0], operands[1], request.rmse());
+Status TwoOperations() {
+  return BadValue("op", "set beside an operation of the older fields", "one of them").value();
 }
+
+/// `Request` has the oneof of Operation as its first fields, and an Operation in `op`.
+template <typename Request>
+Result<v1::Operation> Asked(const Request& request, bool older) {
+  if (older && request.has_op()) return Fail(TwoOperations());
+  v1::Operation asked = request.op();
+  if (request.has_rmse()) *asked.mutable_rmse() = request.rmse();
+  if (request.has_transpose()) *asked.mutable_transpose() = request.transpose();
+  if (request.has_gaussian_pdf()) *asked.mutable_gaussian_pdf() = request.gaussian_pdf();
+  return asked;
+}
+
+}  // namespace
 
 Status NoOperation(const std::string& field, const std::string& allowed) {
   return BadValue(field, "not set", allowed).value();
@@ -118,7 +126,24 @@ Status WrongCount(const std::string& field, int count, size_t wanted) {
   return BadValue(field, std::to_string(count) + " specs", std::to_string(wanted)).value();
 }
 
-}  // namespace
+size_t OperandCount(const v1::Operation& operation) {
+  if (operation.operation_case() == v1::Operation::OPERATION_NOT_SET) return 0;
+  return operation.has_rmse() ? 2 : 1;
+}
+
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Operation& operation,
+                                                       std::span<const ArraySpec> operands) {
+  if (operation.has_transpose()) return TransposeOperation(operands[0], operation.transpose());
+  if (operation.has_gaussian_pdf()) return GaussianOperation(operands[0], operation.gaussian_pdf());
+  return RmseOperation(operands[0], operands[1], operation.rmse());
+}
+
+Result<v1::Operation> AskedOf(const v1::Open& open) {
+  return Asked(open, open.operation_case() != v1::Open::OPERATION_NOT_SET);
+}
+Result<v1::Operation> AskedOf(const v1::DescribeKernelsRequest& request) {
+  return Asked(request, request.operation_case() != v1::DescribeKernelsRequest::OPERATION_NOT_SET);
+}
 
 Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
                                const std::string& field) {
@@ -128,14 +153,9 @@ Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::Resident
   return BadValue(field, Text(said), Text(resident.spec()) + ", as the stored array, or nothing");
 }
 
-size_t OperandCount(const v1::Open& open) {
-  if (open.operation_case() == v1::Open::OPERATION_NOT_SET) return 0;
-  return open.has_rmse() ? 2 : 1;
-}
-
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open, const v1::Operation& asked,
                                                        const std::vector<engine::ArrayUse>& residents) {
-  const size_t wanted = OperandCount(open);
+  const size_t wanted = open.has_put() ? 1 : OperandCount(asked);
   if (wanted == 0) return Fail(NoOperation("open.operation", "rmse, transpose, gaussian_pdf or put"));
   const auto said = static_cast<size_t>(open.operands_size());
   std::vector<ArraySpec> operands;
@@ -150,22 +170,22 @@ Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
   }
   if (operands.size() != wanted) return Fail(WrongCount("open.operands", open.operands_size(), wanted));
   if (open.has_put()) return engine::MakePass(operands[0], "put");
-  return Named(open, operands);
+  return OperationOf(asked, operands);
 }
 
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request) {
-  const bool nothing = request.operation_case() == v1::DescribeKernelsRequest::OPERATION_NOT_SET;
-  if (nothing && request.operands_size() == 0) return std::unique_ptr<engine::Operation>();
-  if (nothing) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
-  const int wanted = request.has_rmse() ? 2 : 1;
-  if (request.operands_size() != wanted)
-    return Fail(WrongCount("operands", request.operands_size(), static_cast<size_t>(wanted)));
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request,
+                                                       const v1::Operation& asked) {
+  const size_t wanted = OperandCount(asked);
+  if (wanted == 0 && request.operands_size() == 0) return std::unique_ptr<engine::Operation>();
+  if (wanted == 0) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
+  if (static_cast<size_t>(request.operands_size()) != wanted)
+    return Fail(WrongCount("operands", request.operands_size(), wanted));
   std::vector<ArraySpec> operands;
-  for (int i = 0; i < wanted; ++i) {
+  for (int i = 0; i < request.operands_size(); ++i) {
     TILEWIRE_ASSIGN_OR_RETURN(operands.emplace_back(),
                               FromProto(request.operands(i), "operands[" + std::to_string(i) + "]"));
   }
-  return Named(request, operands);
+  return OperationOf(asked, operands);
 }
 
 Result<PageRequest> PageOf(uint32_t page_size, const std::string& page) {
