@@ -13,7 +13,7 @@ namespace tilewire::testing {
 class OwnTimeOfServer {
  public:
   /// How long clients may be idle.
-  static constexpr std::chrono::seconds kIdle{8};
+  static constexpr std::chrono::seconds kIdle{40};
   /// Of calls, in seconds. The server takes over what is left of a deadline into its own time, which passes
   /// faster than bytes travel.
   static constexpr double kDeadline = 1e6;
