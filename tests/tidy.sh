@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy over the engine: its groups bugprone, concurrency and performance must have nothing to say (.clang-tidy names what
-# is left out, and why it is). Usage: tests/tidy.sh [BUILD]   (a configured build folder, default build/dev)
+# clang-tidy over the engine: its groups bugprone, concurrency and performance must have nothing to say (.clang-tidy names
+# the few checks that are left out). Usage: tests/tidy.sh [BUILD]   (a configured build folder, default build/dev)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${1:-build/dev}

@@ -1,6 +1,7 @@
 #include "proto/wire/codec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proto/wire/cursor.h"
 
@@ -81,6 +82,31 @@ Status ReadOperand(Cursor* cursor, uint64_t bytes, int number, std::string* head
   return Status();
 }
 
+/// `place(field)`: where an operand that stands in that field goes, null where the field is no operand.
+template <typename Place>
+Result<UnaryView> Split(const Pieces& message, UnaryView view, const Place& place) {
+  const uint64_t total = TotalBytes(message);
+  if (total == 0) return Fail(BadMessage("request", 0, "empty"));
+  Cursor cursor(message);
+  FieldReader reader(&cursor, total, "request");
+  Field field;
+  while (!reader.done()) {
+    Cursor begin = cursor;
+    TILEWIRE_RETURN_IF_ERROR(reader.Next(&field));
+    if (field.type == WireType::kLen) {
+      TILEWIRE_ASSIGN_OR_RETURN(UnaryView::Payload* const payload, place(field, &view));
+      if (payload != nullptr) {
+        TILEWIRE_RETURN_IF_ERROR(
+            ReadOperand(&cursor, field.value, static_cast<int>(field.number), &view.header, payload));
+        continue;
+      }
+      cursor.Skip(field.value);
+    }
+    Append(&begin, cursor.position() - field.begin, &view.header);
+  }
+  return view;
+}
+
 }  // namespace
 
 size_t TotalBytes(const Pieces& pieces) {
@@ -124,35 +150,6 @@ Result<Envelope> SplitExecute(const Pieces& message) {
   }
   return envelope;
 }
-
-namespace {
-
-/// `place(field)`: where an operand that stands in that field goes, null where the field is no operand.
-template <typename Place>
-Result<UnaryView> Split(const Pieces& message, UnaryView view, const Place& place) {
-  const uint64_t total = TotalBytes(message);
-  if (total == 0) return Fail(BadMessage("request", 0, "empty"));
-  Cursor cursor(message);
-  FieldReader reader(&cursor, total, "request");
-  Field field;
-  while (!reader.done()) {
-    Cursor begin = cursor;
-    TILEWIRE_RETURN_IF_ERROR(reader.Next(&field));
-    if (field.type == WireType::kLen) {
-      TILEWIRE_ASSIGN_OR_RETURN(UnaryView::Payload* const payload, place(field, &view));
-      if (payload != nullptr) {
-        TILEWIRE_RETURN_IF_ERROR(
-            ReadOperand(&cursor, field.value, static_cast<int>(field.number), &view.header, payload));
-        continue;
-      }
-      cursor.Skip(field.value);
-    }
-    Append(&begin, cursor.position() - field.begin, &view.header);
-  }
-  return view;
-}
-
-}  // namespace
 
 Result<UnaryView> SplitUnary(const Pieces& message, std::span<const int> operand_fields) {
   UnaryView empty;

@@ -94,10 +94,8 @@ void Admission::Take(const Demand& demand) {
 
 Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision decision) {
   Status refusal;
-  Id id = 0;
-  Settlement settlement;
   {
-    const MutexLock lock(mutex_);
+    RelockableMutexLock lock(mutex_);
     if (!closed_.ok()) {
       refusal = closed_;
     } else if (refusal = NeverFits(&demand); !refusal.ok()) {
@@ -110,7 +108,7 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
                          std::to_string(limits_.queue_length) + " (--queue-length)",
                      kRetryAfterMs);
     } else {
-      id = ++last_id_;
+      const Id id = ++last_id_;
       auto waiter = std::make_unique<Waiter>(Waiter{demand, deadline, std::move(decision), 0, {}});
       waiter->place = c.queue.insert(c.queue.end(), id);
       const auto bound =
@@ -118,11 +116,13 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       waiter->timer = timer_->At(std::min(deadline, timer_->Now() + bound), [this, id] { Expire(id); });
       waiting_.emplace(id, std::move(waiter));
       bulk_waits_ += !demand.small;
+      Settlement settlement;
       if (LackingBytes() > 0) settlement = Settle();
+      lock.Unlock();
+      Finish(std::move(settlement));
+      return id;
     }
   }
-  Finish(std::move(settlement));
-  if (id != 0) return id;
   if (refusal.ok()) {
     decision(Ticket(this, demand));
   } else {

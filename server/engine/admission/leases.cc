@@ -251,6 +251,7 @@ Status Engine::LeasePacked(const Operation& operation, const JobLayout& layout, 
     resources->arrays.push_back(std::move(memory));
   }
   std::vector<std::byte*> addresses;
+  addresses.reserve(sizes.size() + 1);
   for (const int64_t size : sizes) addresses.push_back(std::exchange(next, next + Aligned(size)));
   addresses.push_back(operation.scratch_bytes() > 0 ? next : nullptr);
   if (pinned && operation.scratch_bytes() > 0) {
