@@ -39,7 +39,7 @@ Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, con
 
 Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
     : device_(std::move(device)),
-      introspection_(device_.get()),
+      introspection_(device_.get(), options.operations),
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
       timer_(options_.time),

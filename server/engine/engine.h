@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct EngineOptions {
   int spare_blocks = 2;
   StoreLimits store;
   RegionLimits regions;
+  /// Those of the catalogue of kernels; outlive the engine.
+  std::span<const Descriptor* const> operations;
   TimeSource* time = SteadyTime();  ///< for bounds, deadlines and times to live; outlives the engine
 };
 

@@ -6,13 +6,13 @@ set(engine_device
 if(TILEWIRE_HAVE_CUDA)
   list(APPEND engine_device
     engine/device/cuda/device.cc engine/device/cuda/error.cc engine/device/cuda/kernels.cc
-    engine/device/cuda/lane.cc engine/device/cuda/launch.cc engine/device/cuda/shared.cc)
+    engine/device/cuda/lane.cc engine/device/cuda/shared.cc)
   set(engine_cuda tilewire_kernels_cuda tilewire_ladder)
 else()
   list(APPEND engine_device engine/device/cuda/absent.cc)
   set(engine_cuda)
 endif()
-set(engine_operation engine/operation/introspection.cc engine/operation/operation.cc)
+set(engine_operation engine/operation/introspection.cc engine/operation/pass.cc)
 set(engine_admission engine/admission/admission.cc engine/admission/leases.cc)
 set(engine_measure engine/measure/ceilings.cc engine/measure/copy_rates.cc engine/measure/leased_ceilings.cc)
 set(engine_stores
@@ -25,4 +25,4 @@ set(engine_job
 tilewire_library(engine
   SOURCES ${engine_device} ${engine_operation} ${engine_admission} ${engine_measure} ${engine_stores} ${engine_job}
           engine/engine.cc engine/lanes.cc
-  DEPS tilewire_base tilewire_kernels ${engine_cuda})
+  DEPS tilewire_base tilewire_operation ${engine_cuda})

@@ -34,7 +34,7 @@ TEST(ResidentFailure, FaultsLeaveNoArrayAndNoLease) {
     JobOptions options{.store = StoreOptions{}};
     options.residents = {*engine->arrays().Use(*id, "anonymous", "array")};
     const auto plan = *transpose::Plan::Make(testing::SpecOf({400, 500}), {});
-    auto job = testing::Open(*engine, MakeTranspose(plan), options);
+    auto job = testing::Open(*engine, transpose::MakeProblem(plan), options);
     options.residents.clear();
     ASSERT_TRUE(job);
     EXPECT_EQ(testing::Collect(**job).error().reason(), "INTERNAL_ERROR");

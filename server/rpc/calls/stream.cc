@@ -57,7 +57,7 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
 
 Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlined) {
   const int stream = call.stream_number();
-  const bool in_result = call.job->operation().result().bytes() <= kInlineResultBytes;
+  const bool in_result = call.job->operation().result_bytes() <= kInlineResultBytes;
   const bool take = stream == 0 || !in_result;
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(

@@ -67,7 +67,7 @@ Status Finish(const v1::Options& options, std::span<const std::string_view> fiel
 
 Status CheckSizes(const Request& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
-  const int64_t bytes = request.operation->result().bytes();
+  const int64_t bytes = request.operation->result_bytes();
   if (bytes <= room || request.options.store || request.options.result_region) return {};
   return Status({.code = Code::kResourceExhausted,
                  .reason = "USE_EXECUTE",
@@ -140,7 +140,7 @@ std::string ReplyHeader(const engine::Operation& operation) {
   static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
   static_assert(int{v1::RmseResponse::kResultFieldNumber} ==
                 int{v1::GaussianPdfResponse::kResultFieldNumber});
-  const auto bytes = static_cast<uint64_t>(operation.result().bytes());
+  const auto bytes = static_cast<uint64_t>(operation.result_bytes());
   v1::ArrayResult result;
   ToProto(operation.result(), result.mutable_spec());
   const std::string spec = result.SerializeAsString();
@@ -228,7 +228,7 @@ Task<Status> ServeKernel(UnaryCall& call, Result<Request> (*parse)(const Receive
   message.Clear();
   call.holding.Release();
   // Held until the client took it.
-  const int64_t reply_bytes = job->hands_out() ? job->operation().result().bytes() : 0;
+  const int64_t reply_bytes = job->hands_out() ? job->operation().result_bytes() : 0;
   if (reply_bytes <= kAlwaysHeldBytes) {
     call.holding.Admit(reply_bytes);
   } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {

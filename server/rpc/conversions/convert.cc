@@ -1,10 +1,14 @@
 #include "server/rpc/conversions/convert.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 #include <utility>
 
+#include "kernels/gaussian/problem.h"
+#include "kernels/rmse/problem.h"
+#include "kernels/transpose/problem.h"
 #include "server/base/limits.h"
 
 namespace tilewire::rpc {
@@ -69,46 +73,42 @@ void DescribeResult(const engine::Job& job, v1::ArrayResult* out) {
   out->mutable_region()->set_offset(part.offset);
 }
 
-Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
-                                                         const v1::RmseOp& op) {
-  if (a.dtype != b.dtype)
-    return BadValue("b.dtype", Name(b.dtype), std::string(Name(a.dtype)) + ", as operand a");
-  if (!(a.shape == b.shape))
-    return BadValue("b.shape", b.shape.ToString(), a.shape.ToString() + ", as operand a");
-  if (op.output() < v1::RMSE_OUTPUT_RMSE || op.output() > v1::RMSE_OUTPUT_SUM_SQUARES)
-    return BadValue("output", std::to_string(op.output()), "a tilewire.v1.RmseOutput, 0 to 2");
-  TILEWIRE_ASSIGN_OR_RETURN(auto plan,
-                            rmse::Plan::Make(a, {op.axes().data(), static_cast<size_t>(op.axes_size())},
-                                             static_cast<rmse::Output>(op.output())));
-  return engine::MakeRmse(std::move(plan));
-}
-
-Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
-                                                              const v1::TransposeOp& op) {
-  TILEWIRE_ASSIGN_OR_RETURN(
-      auto plan, transpose::Plan::Make(input, {op.axes().data(), static_cast<size_t>(op.axes_size())}));
-  return engine::MakeTranspose(std::move(plan));
-}
-
-Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
-                                                             const v1::GaussianOp& op) {
-  TILEWIRE_ASSIGN_OR_RETURN(auto plan, gaussian::Plan::Make(input, op.mean(), op.stddev()));
-  return engine::MakeGaussian(std::move(plan));
-}
-
 namespace {
+
+/// What a request names: an operation, and how it is to be done.
+struct Named {
+  const Descriptor* descriptor;
+  Attributes attributes;
+};
+
+std::vector<int32_t> Axes(const google::protobuf::RepeatedField<int32_t>& axes) {
+  return {axes.begin(), axes.end()};
+}
+
+Named Of(const v1::RmseOp& op) {
+  return {&rmse::kDescriptor, {{"axes", Axes(op.axes())}, {"output", int64_t{op.output()}}}};
+}
+Named Of(const v1::TransposeOp& op) {
+  return {&transpose::kDescriptor, {{"axes", Axes(op.axes())}}};
+}
+Named Of(const v1::GaussianOp& op) {
+  return {&gaussian::kDescriptor, {{"mean", op.mean()}, {"stddev", op.stddev()}}};
+}
+
+/// `Request` has the oneof of Open, but for put, and it is set.
+template <typename Request>
+Named NamedBy(const Request& request) {
+  if (request.has_transpose()) return Of(request.transpose());
+  if (request.has_gaussian_pdf()) return Of(request.gaussian_pdf());
+  return Of(request.rmse());
+}
+
+Result<std::unique_ptr<engine::Operation>> Make(Named named, std::span<const ArraySpec> operands) {
+  return named.descriptor->Make(operands, std::move(named.attributes));
+}
 
 std::string Text(const ArraySpec& spec) {
   return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
-}
-
-/// `Request` has the oneof of Open, but for put.
-template <typename Request>
-Result<std::unique_ptr<engine::Operation>> Named(const Request& request,
-                                                 const std::vector<ArraySpec>& operands) {
-  if (request.has_transpose()) return TransposeOperation(operands[0], request.transpose());
-  if (request.has_gaussian_pdf()) return GaussianOperation(operands[0], request.gaussian_pdf());
-  return RmseOperation(operands[0], operands[1], request.rmse());
 }
 
 Status NoOperation(const std::string& field, const std::string& allowed) {
@@ -128,9 +128,24 @@ Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::Resident
   return BadValue(field, Text(said), Text(resident.spec()) + ", as the stored array, or nothing");
 }
 
+Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
+                                                         const v1::RmseOp& op) {
+  return Make(Of(op), std::array{a, b});
+}
+
+Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
+                                                              const v1::TransposeOp& op) {
+  return Make(Of(op), {&input, 1});
+}
+
+Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
+                                                             const v1::GaussianOp& op) {
+  return Make(Of(op), {&input, 1});
+}
+
 size_t OperandCount(const v1::Open& open) {
   if (open.operation_case() == v1::Open::OPERATION_NOT_SET) return 0;
-  return open.has_rmse() ? 2 : 1;
+  return open.has_put() ? 1 : NamedBy(open).descriptor->operands.size();
 }
 
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
@@ -150,22 +165,25 @@ Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
   }
   if (operands.size() != wanted) return Fail(WrongCount("open.operands", open.operands_size(), wanted));
   if (open.has_put()) return engine::MakePass(operands[0], "put");
-  return Named(open, operands);
+  return Make(NamedBy(open), operands);
 }
 
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request) {
+Result<KernelQuestion> QuestionOf(const v1::DescribeKernelsRequest& request) {
   const bool nothing = request.operation_case() == v1::DescribeKernelsRequest::OPERATION_NOT_SET;
-  if (nothing && request.operands_size() == 0) return std::unique_ptr<engine::Operation>();
+  if (nothing && request.operands_size() == 0) return KernelQuestion();
   if (nothing) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
-  const int wanted = request.has_rmse() ? 2 : 1;
-  if (request.operands_size() != wanted)
-    return Fail(WrongCount("operands", request.operands_size(), static_cast<size_t>(wanted)));
+  Named named = NamedBy(request);
+  const size_t wanted = named.descriptor->operands.size();
+  if (static_cast<size_t>(request.operands_size()) != wanted)
+    return Fail(WrongCount("operands", request.operands_size(), wanted));
   std::vector<ArraySpec> operands;
-  for (int i = 0; i < wanted; ++i) {
+  for (const v1::ArraySpec& spec : request.operands()) {
     TILEWIRE_ASSIGN_OR_RETURN(operands.emplace_back(),
-                              FromProto(request.operands(i), "operands[" + std::to_string(i) + "]"));
+                              FromProto(spec, "operands[" + std::to_string(operands.size()) + "]"));
   }
-  return Named(request, operands);
+  KernelQuestion question{.text = named.descriptor->Text(operands, named.attributes)};
+  TILEWIRE_ASSIGN_OR_RETURN(question.operation, Make(std::move(named), operands));
+  return question;
 }
 
 Result<PageRequest> PageOf(uint32_t page_size, const std::string& page) {

@@ -1,5 +1,5 @@
 // Between protobuf messages and the types of kernels and engine. Every check of a request's fields is here or
-// in the plans.
+// in the descriptors.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ void ToProto(const Timing& timing, v1::Timing* out);
 /// What a job's result is and, where it is not handed out, where it is.
 void DescribeResult(const engine::Job& job, v1::ArrayResult* out);
 
-/// INVALID_ARGUMENT when the operands differ or the plan refuses them.
+/// INVALID_ARGUMENT as Descriptor::Make says.
 Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
                                                          const v1::RmseOp& op);
 Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
@@ -49,8 +49,13 @@ Result<PageRequest> PageOf(uint32_t page_size, const std::string& page);
 /// [operand], null where an operand is no resident array.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
                                                        const std::vector<engine::ArrayUse>& residents);
-/// The operation of a question about kernels, null where it names none; INVALID_ARGUMENT as above.
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request);
+/// A question about kernels: those of an operation, told as `text`, or, with null, the catalogue.
+struct KernelQuestion {
+  std::unique_ptr<engine::Operation> operation;
+  std::string text;
+};
+/// INVALID_ARGUMENT as above.
+Result<KernelQuestion> QuestionOf(const v1::DescribeKernelsRequest& request);
 
 /// How the client wants the job to be run, but for streams and windows, which are the call form's;
 /// INVALID_ARGUMENT for a block size out of bounds or an idempotency key that is none.
