@@ -170,8 +170,8 @@ inline ArraySpec Spec(DType dtype, std::vector<int64_t> dims) {
 /// Step after step of a problem whose arrays lie there.
 class Launches {
  public:
-  Launches(std::unique_ptr<Problem> problem, const std::vector<std::byte*>& operands, std::byte* result,
-           std::byte* scratch = nullptr)
+  Launches(std::unique_ptr<tilewire::Problem> problem, const std::vector<std::byte*>& operands,
+           std::byte* result, std::byte* scratch = nullptr)
       : problem_(std::move(problem)) {
     std::copy(operands.begin(), operands.end(), buffers_.operands.begin());
     buffers_.result = result;
@@ -186,7 +186,7 @@ class Launches {
   }
 
  private:
-  const std::unique_ptr<Problem> problem_;
+  const std::unique_ptr<tilewire::Problem> problem_;
   Buffers buffers_;
 };
 
