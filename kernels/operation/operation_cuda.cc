@@ -15,9 +15,9 @@ cudaError_t EnqueueCopy(const Problem& problem, const Buffers& buffers, const gp
 
 cudaError_t EnqueueStep(const Problem& problem, Step step, const Buffers& buffers,
                         const gpu::Launcher& launcher) {
-  for (const CudaOperation& operation : CudaOperations())
-    if (operation.descriptor == problem.descriptor())
-      return operation.enqueue(problem, step, buffers, launcher);
+  for (const CudaOperation* const operation : CudaOperations())
+    if (operation->descriptor == problem.descriptor())
+      return operation->enqueue(problem, step, buffers, launcher);
   if (problem.descriptor() == &kCopyDescriptor) return EnqueueCopy(problem, buffers, launcher);
   return cudaErrorNotSupported;
 }

@@ -19,7 +19,7 @@ struct CudaOperation {
 
 /// Those of all folders of kernels/ that have one, X::kCuda of X/problem_cuda.h: the build lists them, so
 /// that programs without a device link none.
-std::span<const CudaOperation> CudaOperations();
+std::span<const CudaOperation* const> CudaOperations();
 
 /// Does that with the operation of `problem`; cudaErrorNotSupported where it has no launches.
 cudaError_t EnqueueStep(const Problem& problem, Step step, const Buffers& buffers,

@@ -37,8 +37,7 @@ STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
 JOB = RUN + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")
 GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
-# The server's table names the operations.
-CONVERSIONS = ENGINE + HOST_KERNELS + GENERATED + ("server/rpc/conversions/",)
+CONVERSIONS = ENGINE + GENERATED + ("server/rpc/conversions/",)
 TRANSPORT = ENGINE + GENERATED + ("server/rpc/transport/",)
 CALLS = CONVERSIONS + ("server/rpc/transport/", "server/rpc/calls/")
 RPC = ENGINE + GENERATED + ("server/rpc/",)
@@ -71,7 +70,7 @@ LAYERS = {
     "server/engine/measure/leased_ceilings.cc": (ENGINE, GRPC + PROTOBUF),
     "server/engine/job/block_size.cc": (ENGINE, GRPC + PROTOBUF),
     "server/rpc/": (RPC, ()),
-    "server/rpc/conversions/": (CONVERSIONS, ()),
+    "server/rpc/conversions/": (CONVERSIONS + HOST_KERNELS, ()),  # the server's table names the operations
     "server/rpc/transport/": (TRANSPORT, ()),
     "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),
