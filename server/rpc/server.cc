@@ -29,8 +29,9 @@
 namespace tilewire::rpc {
 namespace {
 
-using KernelsService = v1::Kernels::WithRawMethod_Rmse<v1::Kernels::WithRawMethod_Transpose<
-    v1::Kernels::WithRawMethod_GaussianPdf<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>;
+using KernelsService = v1::Kernels::WithRawMethod_Rmse<
+    v1::Kernels::WithRawMethod_Transpose<v1::Kernels::WithRawMethod_GaussianPdf<
+        v1::Kernels::WithRawMethod_Compute<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>>;
 using ArraysService =
     v1::Arrays::WithRawMethod_Put<v1::Arrays::WithRawMethod_Get<v1::Arrays::WithRawMethod_Stat<
         v1::Arrays::WithRawMethod_List<v1::Arrays::WithRawMethod_Delete<v1::Arrays::Service>>>>>;
@@ -179,6 +180,9 @@ void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
     AcceptUnary(
         "Kernels.GaussianPdf", queue,
         [this](auto... arguments) { kernels_.RequestGaussianPdf(arguments...); }, &ServeGaussianPdf);
+    AcceptUnary(
+        "Kernels.Compute", queue, [this](auto... arguments) { kernels_.RequestCompute(arguments...); },
+        &ServeCompute);
     AcceptStreams(queue);
   }
   AcceptArrays(queue);

@@ -19,6 +19,9 @@ add_executable(tilewire_bench ${bench_sources})
 target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_figures tilewire_ops CLI11::CLI11
                                              nlohmann_json::nlohmann_json)
 add_dependencies(tilewire_bench tilewired tilewire_raw_peer)
+tilewire_precompiled(tilewire_raw_peer grpc)
+tilewire_precompiled(tilewire_bench programs)
 # Nothing of ours but the contract: its figures are held against those of tilewire-load.
 add_executable(tilewire_independent_bench ${CMAKE_CURRENT_LIST_DIR}/independent.cc)
 target_link_libraries(tilewire_independent_bench PRIVATE tilewire_proto CLI11::CLI11 nlohmann_json::nlohmann_json)
+tilewire_precompiled(tilewire_independent_bench programs)

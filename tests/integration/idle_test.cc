@@ -31,7 +31,7 @@ TILEWIRE_ON_BOTH(Idle);
 
 TEST_P(Idle, NoOpenAtAll) {
   TestServer server(device(), OwnTime());
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   raw.Start();
   time_.PassUntil(server, [&] { return !server.observer().records().empty(); });
   const auto status = raw.Drain();  // without half-close
@@ -43,7 +43,7 @@ TEST_P(Idle, NoOpenAtAll) {
 
 TEST_P(Idle, OpenThenSilence) {
   TestServer server(device(), OwnTime());
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   const TimePoint opened = time_.Now();
   ExpectError(time_.DrainWhileItPasses(server, raw), kLate, "IDLE");
@@ -55,7 +55,7 @@ TEST_P(Idle, OpenThenSilence) {
 
 TEST_P(Idle, TricklingByteByByteIsNoProgress) {
   TestServer server(device(), OwnTime());
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   uint64_t sent = 0;
   // A look that finds the server busy with a byte starts the time anew, so it is given some to take each.
@@ -71,7 +71,7 @@ TEST_P(Idle, TricklingByteByByteIsNoProgress) {
 TEST_P(Idle, SlowButSteadyIsProgress) {
   TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1), b = Floats(500'000, 2);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   const uint64_t block = raw.opened.block_bytes();
   for (uint64_t at = 0; at < 8 * block; at += block) {
@@ -102,7 +102,7 @@ TEST_P(Idle, SlowDeviceIsNotTheClientsFault) {
   const auto gate = std::make_shared<Gate>();
   TestServer server(std::make_unique<HeldDevice>(device(), gate), OwnTime());
   const std::string a = Floats(500'000, 1);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
   SendToHeldDevice(server, raw, *gate, a);
   time_.Pass(server, 24);
@@ -119,7 +119,8 @@ TEST_P(Idle, WaitingInTheQueueIsNotTheClientsFault) {
   options.engine.max_in_flight = 1;
   TestServer server(std::make_unique<HeldDevice>(device(), gate), options);
   const std::string a = Floats(500'000, 1);
-  RawStream first(server.Connect()), second(server.Connect());
+  RawStream first(server.Connect(), OwnTimeOfServer::kDeadline),
+      second(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(first.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
   SendToHeldDevice(server, first, *gate, a);
   std::thread waiter([&] {
@@ -141,7 +142,7 @@ TEST_P(Idle, ClientThatNeverReadsLosesItsStreamAndTheMemoryReturns) {
   TestServer server(device(), OwnTime());
   const std::vector<int64_t> shape{5000, 1000};  // 20 MB, more than flow control lets through
   const std::string data = Floats(5'000'000, 1);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape)));
   ASSERT_TRUE(raw.SendAll(0, data));
   raw.stream->WritesDone();
@@ -159,7 +160,7 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
   TestServer server(device(), options);
   const std::vector<int64_t> shape{5000, 1000};
   const std::string data = Floats(5'000'000, 1);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape)));
   ASSERT_TRUE(raw.SendAll(0, data));
   raw.stream->WritesDone();
@@ -179,7 +180,7 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
 TEST_P(Idle, LateHalfCloseWithinTheTimeIsFine) {
   TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
   ASSERT_TRUE(raw.SendAll(0, a));
   ASSERT_TRUE(HasArrived(server, raw, kBytes));
@@ -192,7 +193,7 @@ TEST_P(Idle, LateHalfCloseWithinTheTimeIsFine) {
 TEST_P(Idle, NoHalfCloseAtAll) {
   TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
   ASSERT_TRUE(raw.SendAll(0, a));
   ASSERT_TRUE(raw.SendAll(1, a));

@@ -147,8 +147,8 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
   OwnTimeOfServer time;
   TestServer server(device(), time.Options());
   const std::string a = Floats(kBytes / 4, 8);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect());
+  RawStream first(server.Connect(), OwnTimeOfServer::kDeadline);
+  JoinedStream second(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
@@ -163,8 +163,9 @@ TEST_P(JoinErrors, StreamsThatShareAnUplinkHaveLongerForABlock) {
   OwnTimeOfServer time;
   TestServer server(device(), time.Options());
   const std::string a = Floats(kBytes / 4, 8);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect()), third(server.Connect());
+  RawStream first(server.Connect(), OwnTimeOfServer::kDeadline);
+  JoinedStream second(server.Connect(), OwnTimeOfServer::kDeadline),
+      third(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 3)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(third.Join(first.opened.job()));

@@ -12,8 +12,11 @@ namespace tilewire::testing {
 /// Time of one server, which it outlives.
 class OwnTimeOfServer {
  public:
-  /// How long clients may be idle: so short that a call's deadline is far away.
+  /// How long clients may be idle.
   static constexpr std::chrono::seconds kIdle{8};
+  /// Of calls, in seconds. The server takes over what is left of a deadline into its own time, which passes
+  /// faster than bytes travel.
+  static constexpr double kDeadline = 1e6;
 
   /// With queue bounds that no test reaches.
   TestServer::Options Options() {

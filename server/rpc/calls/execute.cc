@@ -5,6 +5,7 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/conversions/convert.h"
+#include "server/rpc/conversions/operations.h"
 #include "server/rpc/conversions/references.h"
 
 namespace tilewire::rpc {
@@ -51,8 +52,10 @@ Result<Opening> OpeningOf(const v1::Open& open, bool put_only, Finder* finder) {
   opening.options.may_window = true;
   opening.options.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
   if (open.has_put() && !opening.options.store) opening.options.store.emplace();
-  TILEWIRE_ASSIGN_OR_RETURN(References references, ReferencesOf(open, finder));
-  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open, references.arrays));
+  TILEWIRE_ASSIGN_OR_RETURN(const v1::Operation asked, AskedOf(open));
+  TILEWIRE_ASSIGN_OR_RETURN(References references,
+                            ReferencesOf(open, open.has_put() ? 1 : OperandCount(asked), finder));
+  TILEWIRE_ASSIGN_OR_RETURN(opening.operation, OperationOf(open, asked, references.arrays));
   TILEWIRE_RETURN_IF_ERROR(Complete(open.options(), std::move(references), finder, &opening.options));
   return opening;
 }

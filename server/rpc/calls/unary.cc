@@ -1,10 +1,11 @@
 #include "server/rpc/calls/unary.h"
 
-#include <array>
 #include <exception>
+#include <vector>
 
 #include "server/base/limits.h"
 #include "server/rpc/conversions/convert.h"
+#include "server/rpc/conversions/operations.h"
 #include "server/rpc/conversions/references.h"
 #include "server/rpc/conversions/status.h"
 #include "server/rpc/transport/awaited.h"
@@ -52,19 +53,6 @@ Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& fie
   return ResidentSpec(operand.spec(), *resident, field + ".spec");
 }
 
-/// The rest of a request whose operands were taken and whose operation was made.
-Status Finish(const v1::Options& options, std::span<const std::string_view> fields, Finder* finder,
-              Request* request) {
-  for (size_t i = 0; i < fields.size(); ++i)
-    if (request->references.sent(i))
-      TILEWIRE_RETURN_IF_ERROR(
-          CheckData(request->view.operands[i], request->operation->operands()[i], std::string(fields[i])));
-  TILEWIRE_ASSIGN_OR_RETURN(request->options, JobOptionsOf(options));
-  // Operands that are sent come one after the other, which no window could bear.
-  request->options.may_window = !request->references.any_sent();
-  return Complete(options, std::move(request->references), finder, &request->options);
-}
-
 Status CheckSizes(const Request& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
   const int64_t bytes = request.operation->result_bytes();
@@ -79,13 +67,16 @@ Status CheckSizes(const Request& request) {
                  .allowed = std::to_string(room)});
 }
 
+Status CheckMessage(const Received& message) {
+  if (message.bytes() <= static_cast<size_t>(kMaxUnaryBytes)) return {};
+  return OverLimit("request", std::to_string(message.bytes()) + " bytes",
+                   std::to_string(kMaxUnaryBytes) + "; larger arrays go through Execute")
+      .value();
+}
+
+/// What is left of a request without the bytes of its operands.
 template <typename Proto>
-Result<Proto> ParseHeader(const Received& message, std::span<const int> operand_fields,
-                          wire::UnaryView* view) {
-  if (message.bytes() > static_cast<size_t>(kMaxUnaryBytes))
-    return OverLimit("request", std::to_string(message.bytes()) + " bytes",
-                     std::to_string(kMaxUnaryBytes) + "; larger arrays go through Execute");
-  TILEWIRE_ASSIGN_OR_RETURN(*view, wire::SplitUnary(message.pieces(), operand_fields));
+Result<Proto> ParseHeader(wire::UnaryView* view) {
   if (view->header.size() > static_cast<size_t>(kMaxHeaderBytes))
     return OverLimit("request without operand data", std::to_string(view->header.size()) + " bytes",
                      std::to_string(kMaxHeaderBytes));
@@ -96,50 +87,89 @@ Result<Proto> ParseHeader(const Received& message, std::span<const int> operand_
   return proto;
 }
 
+/// An operand of a request, and its name for people.
+struct NamedOperand {
+  const v1::Operand& operand;
+  std::string name;
+};
+
+/// A request for `operation`, from whatever message it came in.
+Result<Request> MakeRequest(wire::UnaryView view, const v1::Operation& operation,
+                            std::span<const NamedOperand> operands, const v1::Options& options,
+                            Finder* finder) {
+  Request request;
+  request.view = std::move(view);
+  std::vector<ArraySpec> specs;
+  for (const auto& [operand, name] : operands) {
+    TILEWIRE_ASSIGN_OR_RETURN(specs.emplace_back(), TakeOperand(operand, name, finder, &request));
+  }
+  TILEWIRE_ASSIGN_OR_RETURN(request.operation, OperationOf(operation, specs));
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (request.references.sent(i))
+      TILEWIRE_RETURN_IF_ERROR(
+          CheckData(request.view.operands[i], request.operation->operands()[i], operands[i].name));
+  TILEWIRE_ASSIGN_OR_RETURN(request.options, JobOptionsOf(options));
+  // Operands that are sent come one after the other, which no window could bear.
+  request.options.may_window = !request.references.any_sent();
+  TILEWIRE_RETURN_IF_ERROR(Complete(options, std::move(request.references), finder, &request.options));
+  return request;
+}
+
 Result<Request> ParseRmse(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::RmseRequest::kAFieldNumber, v1::RmseRequest::kBFieldNumber};
-  Request request;
-  TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
-                            ParseHeader<v1::RmseRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec a, TakeOperand(proto.a(), "a", finder, &request));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec b, TakeOperand(proto.b(), "b", finder, &request));
-  TILEWIRE_ASSIGN_OR_RETURN(request.operation, RmseOperation(a, b, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(
-      Finish(proto.options(), std::array<std::string_view, 2>{"a", "b"}, finder, &request));
-  return request;
+  TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
+  TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::RmseRequest>(&view));
+  v1::Operation operation;
+  operation.mutable_rmse()->Swap(proto.mutable_op());
+  const NamedOperand operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
+  return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
 }
 
 Result<Request> ParseTranspose(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
-  Request request;
-  TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
-                            ParseHeader<v1::TransposeRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", finder, &request));
-  TILEWIRE_ASSIGN_OR_RETURN(request.operation, TransposeOperation(input, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(
-      Finish(proto.options(), std::array<std::string_view, 1>{"input"}, finder, &request));
-  return request;
+  TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
+  TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&view));
+  v1::Operation operation;
+  operation.mutable_transpose()->Swap(proto.mutable_op());
+  const NamedOperand operands[] = {{proto.input(), "input"}};
+  return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
 }
 
 Result<Request> ParseGaussianPdf(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
-  Request request;
-  TILEWIRE_ASSIGN_OR_RETURN(const auto proto,
-                            ParseHeader<v1::GaussianPdfRequest>(message, kOperands, &request.view));
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec input, TakeOperand(proto.input(), "input", finder, &request));
+  TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
+  TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::GaussianPdfRequest>(&view));
   if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
-  TILEWIRE_ASSIGN_OR_RETURN(request.operation, GaussianOperation(input, proto.op()));
-  TILEWIRE_RETURN_IF_ERROR(
-      Finish(proto.options(), std::array<std::string_view, 1>{"input"}, finder, &request));
-  return request;
+  v1::Operation operation;
+  operation.mutable_gaussian_pdf()->Swap(proto.mutable_op());
+  const NamedOperand operands[] = {{proto.input(), "input"}};
+  return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
 }
 
-// The replies have the same fields: result 1 {spec 1, data 15}, numeric_version 2, timing 3.
+Result<Request> ParseCompute(const Received& message, Finder* finder) {
+  TILEWIRE_ASSIGN_OR_RETURN(
+      auto view,
+      wire::SplitRepeated(message.pieces(), v1::ComputeRequest::kOperandsFieldNumber, kMaxOperands));
+  TILEWIRE_ASSIGN_OR_RETURN(const auto proto, ParseHeader<v1::ComputeRequest>(&view));
+  const size_t wanted = OperandCount(proto.operation());
+  if (wanted == 0) return Fail(NoOperation("operation", OperationNames()));
+  if (static_cast<size_t>(proto.operands_size()) != wanted)
+    return Fail(WrongCount("operands", proto.operands_size(), wanted));
+  std::vector<NamedOperand> operands;
+  for (int i = 0; i < proto.operands_size(); ++i)
+    operands.push_back({proto.operands(i), "operands[" + std::to_string(i) + "]"});
+  return MakeRequest(std::move(view), proto.operation(), operands, proto.options(), finder);
+}
+
+// The replies have the same fields: result or results 1 {spec 1, data 15}, numeric_version 2, timing 3.
+static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
+static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::GaussianPdfResponse::kResultFieldNumber});
+static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::ComputeResponse::kResultsFieldNumber});
+static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
+static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::GaussianPdfResponse::kTimingFieldNumber});
+static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::ComputeResponse::kTimingFieldNumber});
 /// Everything before the array's bytes.
 std::string ReplyHeader(const engine::Operation& operation) {
-  static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
-  static_assert(int{v1::RmseResponse::kResultFieldNumber} ==
-                int{v1::GaussianPdfResponse::kResultFieldNumber});
   const auto bytes = static_cast<uint64_t>(operation.result_bytes());
   v1::ArrayResult result;
   ToProto(operation.result(), result.mutable_spec());
@@ -155,9 +185,6 @@ std::string ReplyHeader(const engine::Operation& operation) {
 
 /// Everything after them; all of it where the result is not in the reply.
 std::string ReplyTail(const engine::Job& job) {
-  static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
-  static_assert(int{v1::RmseResponse::kTimingFieldNumber} ==
-                int{v1::GaussianPdfResponse::kTimingFieldNumber});
   v1::RmseResponse tail;
   if (!job.hands_out()) DescribeResult(job, tail.mutable_result());
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
@@ -167,6 +194,7 @@ std::string ReplyTail(const engine::Job& job) {
 
 Result<Request> ParseWith(Result<Request> (*parse)(const Received&, Finder*), const Received& message,
                           UnaryCall& call) {
+  TILEWIRE_RETURN_IF_ERROR(CheckMessage(message));
   Finder finder(&call.engine(), call.record().identity);
   return parse(message, &finder);
 }
@@ -266,6 +294,10 @@ Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply) {
 
 Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply) {
   return ServeKernel(call, &ParseGaussianPdf, reply);
+}
+
+Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseCompute, reply);
 }
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {

@@ -24,6 +24,8 @@ using UnaryHandler = Task<Status> (*)(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply);
+/// What the three above do, and every later operation.
+Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply);

@@ -1,15 +1,12 @@
 #include "server/rpc/conversions/convert.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string>
 #include <utility>
 
-#include "kernels/gaussian/problem.h"
-#include "kernels/rmse/problem.h"
-#include "kernels/transpose/problem.h"
 #include "server/base/limits.h"
+#include "server/rpc/conversions/operations.h"
 
 namespace tilewire::rpc {
 
@@ -75,41 +72,11 @@ void DescribeResult(const engine::Job& job, v1::ArrayResult* out) {
 
 namespace {
 
-/// What a request names: an operation, and how it is to be done.
-struct Named {
-  const Descriptor* descriptor;
-  Attributes attributes;
-};
-
-std::vector<int32_t> Axes(const google::protobuf::RepeatedField<int32_t>& axes) {
-  return {axes.begin(), axes.end()};
-}
-
-Named Of(const v1::RmseOp& op) {
-  return {&rmse::kDescriptor, {{"axes", Axes(op.axes())}, {"output", int64_t{op.output()}}}};
-}
-Named Of(const v1::TransposeOp& op) {
-  return {&transpose::kDescriptor, {{"axes", Axes(op.axes())}}};
-}
-Named Of(const v1::GaussianOp& op) {
-  return {&gaussian::kDescriptor, {{"mean", op.mean()}, {"stddev", op.stddev()}}};
-}
-
-/// `Request` has the oneof of Open, but for put, and it is set.
-template <typename Request>
-Named NamedBy(const Request& request) {
-  if (request.has_transpose()) return Of(request.transpose());
-  if (request.has_gaussian_pdf()) return Of(request.gaussian_pdf());
-  return Of(request.rmse());
-}
-
-Result<std::unique_ptr<engine::Operation>> Make(Named named, std::span<const ArraySpec> operands) {
-  return named.descriptor->Make(operands, std::move(named.attributes));
-}
-
 std::string Text(const ArraySpec& spec) {
   return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
 }
+
+}  // namespace
 
 Status NoOperation(const std::string& field, const std::string& allowed) {
   return BadValue(field, "not set", allowed).value();
@@ -117,8 +84,6 @@ Status NoOperation(const std::string& field, const std::string& allowed) {
 Status WrongCount(const std::string& field, int count, size_t wanted) {
   return BadValue(field, std::to_string(count) + " specs", std::to_string(wanted)).value();
 }
-
-}  // namespace
 
 Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
                                const std::string& field) {
@@ -128,30 +93,22 @@ Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::Resident
   return BadValue(field, Text(said), Text(resident.spec()) + ", as the stored array, or nothing");
 }
 
-Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
-                                                         const v1::RmseOp& op) {
-  return Make(Of(op), std::array{a, b});
+size_t OperandCount(const v1::Operation& operation) {
+  const Named named = NamedBy(operation);
+  return named.descriptor != nullptr ? named.descriptor->operands.size() : 0;
 }
 
-Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
-                                                              const v1::TransposeOp& op) {
-  return Make(Of(op), {&input, 1});
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Operation& operation,
+                                                       std::span<const ArraySpec> operands) {
+  Named named = NamedBy(operation);
+  if (named.descriptor == nullptr) return Fail(NoOperation("operation", OperationNames()));
+  return named.descriptor->Make(operands, std::move(named.attributes));
 }
 
-Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
-                                                             const v1::GaussianOp& op) {
-  return Make(Of(op), {&input, 1});
-}
-
-size_t OperandCount(const v1::Open& open) {
-  if (open.operation_case() == v1::Open::OPERATION_NOT_SET) return 0;
-  return open.has_put() ? 1 : NamedBy(open).descriptor->operands.size();
-}
-
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open, const v1::Operation& asked,
                                                        const std::vector<engine::ArrayUse>& residents) {
-  const size_t wanted = OperandCount(open);
-  if (wanted == 0) return Fail(NoOperation("open.operation", "rmse, transpose, gaussian_pdf or put"));
+  const size_t wanted = open.has_put() ? 1 : OperandCount(asked);
+  if (wanted == 0) return Fail(NoOperation("open.operation", OperationNames("put")));
   const auto said = static_cast<size_t>(open.operands_size());
   std::vector<ArraySpec> operands;
   for (size_t i = 0; i < wanted && said <= wanted; ++i) {
@@ -165,14 +122,14 @@ Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
   }
   if (operands.size() != wanted) return Fail(WrongCount("open.operands", open.operands_size(), wanted));
   if (open.has_put()) return engine::MakePass(operands[0], "put");
-  return Make(NamedBy(open), operands);
+  return OperationOf(asked, operands);
 }
 
 Result<KernelQuestion> QuestionOf(const v1::DescribeKernelsRequest& request) {
-  const bool nothing = request.operation_case() == v1::DescribeKernelsRequest::OPERATION_NOT_SET;
-  if (nothing && request.operands_size() == 0) return KernelQuestion();
-  if (nothing) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
-  Named named = NamedBy(request);
+  TILEWIRE_ASSIGN_OR_RETURN(const v1::Operation asked, AskedOf(request));
+  Named named = NamedBy(asked);
+  if (named.descriptor == nullptr && request.operands_size() == 0) return KernelQuestion();
+  if (named.descriptor == nullptr) return Fail(NoOperation("operation", OperationNames()));
   const size_t wanted = named.descriptor->operands.size();
   if (static_cast<size_t>(request.operands_size()) != wanted)
     return Fail(WrongCount("operands", request.operands_size(), wanted));
@@ -182,7 +139,8 @@ Result<KernelQuestion> QuestionOf(const v1::DescribeKernelsRequest& request) {
                               FromProto(spec, "operands[" + std::to_string(operands.size()) + "]"));
   }
   KernelQuestion question{.text = named.descriptor->Text(operands, named.attributes)};
-  TILEWIRE_ASSIGN_OR_RETURN(question.operation, Make(std::move(named), operands));
+  TILEWIRE_ASSIGN_OR_RETURN(question.operation,
+                            named.descriptor->Make(operands, std::move(named.attributes)));
   return question;
 }
 

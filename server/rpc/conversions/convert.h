@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,19 +25,20 @@ void ToProto(const Timing& timing, v1::Timing* out);
 /// What a job's result is and, where it is not handed out, where it is.
 void DescribeResult(const engine::Job& job, v1::ArrayResult* out);
 
-/// INVALID_ARGUMENT as Descriptor::Make says.
-Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
-                                                         const v1::RmseOp& op);
-Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
-                                                              const v1::TransposeOp& op);
-Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
-                                                             const v1::GaussianOp& op);
+/// How many operands an operation has; 0 where `operation` names none.
+size_t OperandCount(const v1::Operation& operation);
+/// The operation on operands of these specs. INVALID_ARGUMENT as Descriptor::Make says, and where it names
+/// none.
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Operation& operation,
+                                                       std::span<const ArraySpec> operands);
+/// The refusal of a request whose `field` names no operation.
+Status NoOperation(const std::string& field, const std::string& allowed);
+/// The refusal of `count` operands where `wanted` belong.
+Status WrongCount(const std::string& field, int count, size_t wanted);
 /// What an array is, where a request may say it and `resident` is it; INVALID_ARGUMENT naming `field` when it
 /// says something else.
 Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
                                const std::string& field);
-/// How many operands the operation of an Open has; 0 when it names none.
-size_t OperandCount(const v1::Open& open);
 /// Which part of a list a request asks for.
 struct PageRequest {
   uint64_t begin = 0;
@@ -45,9 +47,9 @@ struct PageRequest {
 /// INVALID_ARGUMENT for a size over kMaxListPage or a token that was never given.
 Result<PageRequest> PageOf(uint32_t page_size, const std::string& page);
 
-/// The operation of an Open; INVALID_ARGUMENT when it names none or a wrong number of operands. `residents`:
-/// [operand], null where an operand is no resident array.
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open,
+/// The operation of an Open, which asks for `asked`; INVALID_ARGUMENT when it names none or a wrong number of
+/// operands. `residents`: [operand], null where an operand is no resident array.
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open, const v1::Operation& asked,
                                                        const std::vector<engine::ArrayUse>& residents);
 /// A question about kernels: those of an operation, told as `text`, or, with null, the catalogue.
 struct KernelQuestion {

@@ -27,9 +27,9 @@ bool References::any_sent() const {
   return false;
 }
 
-Result<References> ReferencesOf(const v1::Open& open, Finder* finder) {
-  References all{.arrays = std::vector<engine::ArrayUse>(OperandCount(open)),
-                 .regions = std::vector<engine::RegionPart>(OperandCount(open))};
+Result<References> ReferencesOf(const v1::Open& open, size_t operands, Finder* finder) {
+  References all{.arrays = std::vector<engine::ArrayUse>(operands),
+                 .regions = std::vector<engine::RegionPart>(operands)};
   for (int i = 0; i < open.references_size(); ++i) {
     const v1::Reference& reference = open.references(i);
     const std::string field = "references[" + std::to_string(i) + "]";

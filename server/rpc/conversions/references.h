@@ -38,9 +38,10 @@ struct References {
   bool any_sent() const;
 };
 
-/// What an Open refers to. INVALID_ARGUMENT for an operand that does not exist, is named twice, or neither or
-/// both an array and in a region, and for an array that is to be put.
-Result<References> ReferencesOf(const v1::Open& open, Finder* finder);
+/// What an Open of an operation with so many operands refers to. INVALID_ARGUMENT for an operand that does
+/// not exist, is named twice, or neither or both an array and in a region, and for an array that is to be
+/// put.
+Result<References> ReferencesOf(const v1::Open& open, size_t operands, Finder* finder);
 
 /// The rest of `options`: operands that are referred to, and where the result goes. INVALID_ARGUMENT for a
 /// result that is to be stored and to go into a region.
