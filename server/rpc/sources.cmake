@@ -7,6 +7,7 @@ set(rpc_transport
     rpc/transport/transport.cc)
 set(rpc_calls
     rpc/calls/arrays.cc rpc/calls/call.cc rpc/calls/context.cc rpc/calls/describe.cc rpc/calls/execute.cc
-    rpc/calls/identity.cc rpc/calls/regions.cc rpc/calls/stream.cc rpc/calls/unary.cc rpc/calls/unknown.cc)
+    rpc/calls/identity.cc rpc/calls/regions.cc rpc/calls/stream.cc rpc/calls/unary.cc
+    rpc/calls/unary_request.cc rpc/calls/unknown.cc)
 tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/server.cc
                  DEPS tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)
