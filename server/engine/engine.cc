@@ -77,8 +77,6 @@ Engine::~Engine() {
 StoreLimits Engine::StoreLimitsOf(const EngineOptions& options) const {
   StoreLimits limits = options.store;
   if (limits.bytes <= 0) limits.bytes = admission_.bulk_device_bytes() / 2;
-  if (limits.bytes_per_identity <= 0) limits.bytes_per_identity = limits.bytes;
-  limits.longest_seconds = std::max(limits.longest_seconds, limits.seconds);
   return limits;
 }
 

@@ -82,10 +82,10 @@ Task<Status> ServeList(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!wanted) co_return wanted.error();
   const auto page = call.engine().arrays().List(call.record().identity, wanted->begin, wanted->size);
   v1::ListResponse response;
-  for (const engine::ArrayFacts& facts : page.arrays)
+  for (const engine::ArrayFacts& facts : page.items)
     ToProto(facts, call.engine().facts().id, response.add_arrays());
   if (page.next > 0) response.set_next_page(std::to_string(page.next));
-  response.set_stored_bytes(static_cast<uint64_t>(page.stored_bytes));
+  response.set_stored_bytes(static_cast<uint64_t>(page.held_bytes));
   response.set_quota_bytes(static_cast<uint64_t>(page.quota_bytes));
   *reply = Plain(response);
   co_return Status();

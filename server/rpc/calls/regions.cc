@@ -91,9 +91,9 @@ Task<Status> ServeListRegions(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!wanted) co_return wanted.error();
   const auto page = call.engine().regions().List(call.record().identity, wanted->begin, wanted->size);
   v1::ListRegionsResponse response;
-  for (const engine::RegionFacts& facts : page.regions) ToProto(facts, response.add_regions());
+  for (const engine::RegionFacts& facts : page.items) ToProto(facts, response.add_regions());
   if (page.next > 0) response.set_next_page(std::to_string(page.next));
-  response.set_registered_bytes(static_cast<uint64_t>(page.registered_bytes));
+  response.set_registered_bytes(static_cast<uint64_t>(page.held_bytes));
   response.set_quota_bytes(static_cast<uint64_t>(page.quota_bytes));
   *reply = Plain(response);
   co_return Status();
