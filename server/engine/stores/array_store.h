@@ -119,8 +119,8 @@ class Reservation {
 /// Thread-safe. Outlives uses and reservations. Memory is freed, and hooks are called, without a lock held.
 class ArrayStore final : public OwnedStore<ArrayEntry> {
  public:
-  /// `on_idle` is called when an evictable array is no longer in use. No limit of bytes may be 0, but for
-  /// bytes_per_identity, which is that of all then.
+  /// `on_idle` is called when an evictable array is no longer in use. No limit may be 0, see
+  /// CompleteLimits().
   ArrayStore(std::string instance, const StoreLimits& limits, Timer* timer, std::function<void()> on_idle)
       : OwnedStore(std::move(instance), limits, timer, std::move(on_idle)) {}
 

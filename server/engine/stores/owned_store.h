@@ -27,6 +27,15 @@
 
 namespace tilewire::engine {
 
+/// Limits of a store where the operator names none: `bytes` of all, as much of each identity.
+template <typename Limits>
+Limits CompleteLimits(Limits limits, int64_t bytes) {
+  if (limits.bytes <= 0) limits.bytes = bytes;
+  if (limits.bytes_per_identity <= 0) limits.bytes_per_identity = limits.bytes;
+  limits.longest_seconds = std::max(limits.longest_seconds, limits.seconds);
+  return limits;
+}
+
 /// `Entry` is Owned, shared from this, and `Entry::Shown`, which is what users get: that says whether it is
 /// all there (`Check()`, asked at each use, without a lock). The entry says `kWords`; `kUsesPutEndOff`,
 /// whether its time to live begins anew with each use; and what `Facts` it has of its own (`facts()`).
@@ -91,7 +100,7 @@ class OwnedStore {
 
   /// `on_idle` is called, without a lock held, when something evictable is no longer in use.
   OwnedStore(std::string instance, const Limits& limits, Timer* timer, std::function<void()> on_idle)
-      : instance_(std::move(instance)), limits_(Whole(limits)), timer_(timer), on_idle_(std::move(on_idle)) {}
+      : instance_(std::move(instance)), limits_(limits), timer_(timer), on_idle_(std::move(on_idle)) {}
   ~OwnedStore() = default;
 
   std::string NewId() const { return instance_ + "-" + RandomHex(); }
@@ -230,11 +239,6 @@ class OwnedStore {
   };
 
   static double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
-  static Limits Whole(Limits limits) {
-    if (limits.bytes_per_identity <= 0) limits.bytes_per_identity = limits.bytes;
-    limits.longest_seconds = std::max(limits.longest_seconds, limits.seconds);
-    return limits;
-  }
   /// When it expires, were nobody to use it from `now` on.
   TimePoint EndLocked(const Entry& entry, TimePoint now) const TILEWIRE_REQUIRES(mutex_) {
     if (!Entry::kUsesPutEndOff) return entry.added + entry.keep;

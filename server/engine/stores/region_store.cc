@@ -4,17 +4,10 @@
 #include "server/base/memory.h"
 
 namespace tilewire::engine {
-namespace {
 
-RegionLimits WithDefaults(RegionLimits limits) {
-  if (limits.bytes <= 0) limits.bytes = UsableMemoryBytes() / 2;
-  return limits;
-}
-
-}  // namespace
-
-RegionStore::RegionStore(std::string instance, RegionLimits limits, Device* device, Timer* timer)
-    : OwnedStore(std::move(instance), WithDefaults(std::move(limits)), timer, [] {}), device_(device) {}
+RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Device* device, Timer* timer)
+    : OwnedStore(std::move(instance), CompleteLimits(limits, UsableMemoryBytes() / 2), timer, [] {}),
+      device_(device) {}
 
 Status RegionStore::EnterLocked(const RegionEntry& entry) {
   if (!closed_.ok()) return closed_;

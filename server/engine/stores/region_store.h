@@ -72,7 +72,7 @@ class RegionStore final : public OwnedStore<RegionEntry> {
  public:
   using OnRegistered = std::function<void(Result<RegionFacts>)>;
 
-  RegionStore(std::string instance, RegionLimits limits, Device* device, Timer* timer);
+  RegionStore(std::string instance, const RegionLimits& limits, Device* device, Timer* timer);
 
   /// Maps and pins, on the store's thread, which then calls `on_registered`; what is refused at once is told
   /// before this returns. UNIMPLEMENTED `REGIONS_OFF`; INVALID_ARGUMENT: a name that is none or has not the
