@@ -132,7 +132,6 @@ class Engine {
   };
   Status MakeLanes();
   SmallLane* TakeSmallLane();
-  StoreLimits StoreLimitsOf(const EngineOptions& options) const;
   JobLayout LayoutOf(const Operation& operation, const JobOptions& options) const;
   Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
   int GrantStreams(const Operation& operation, JobLayout layout, int wanted) const;

@@ -37,9 +37,11 @@ STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
 JOB = RUN + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")
 GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
-CONVERSIONS = ENGINE + GENERATED + ("server/rpc/conversions/",)
-TRANSPORT = ENGINE + GENERATED + ("server/rpc/transport/",)
-CALLS = CONVERSIONS + ("server/rpc/transport/", "server/rpc/calls/")
+# Of the engine, what becomes messages and what messages become; transport knows no engine at all.
+CONVERSIONS = BASE + GENERATED + ("server/engine/operation/", "server/engine/stores/", "server/engine/job/",
+                                  "server/rpc/conversions/")
+TRANSPORT = BASE + GENERATED + ("server/rpc/transport/",)
+CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/transport/", "server/rpc/calls/")
 RPC = ENGINE + GENERATED + ("server/rpc/",)
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
 # rule about foreign headers, which follows includes.

@@ -53,6 +53,12 @@ class LayoutRules(unittest.TestCase):
         self.wrong("includes", {"server/engine/engine.cc": '#include "tests/devices/d.h"\n'}, "server/engine/engine.cc:1:")
         self.wrong("includes", {"server/rpc/transport/t.cc": '#include "server/rpc/calls/c.h"\n'},
                    "server/rpc/transport/ may not include")
+        whole = '#include "server/engine/engine.h"\n'
+        self.right("includes", {"server/rpc/conversions/c.h": job, "server/engine/job/j.h": "",
+                                "server/rpc/calls/c.h": whole, "server/engine/engine.h": ""})
+        for path in ("server/rpc/transport/t.cc", "server/rpc/conversions/c.cc"):
+            self.wrong("includes", {path: whole}, f"{path}:1:")
+        self.wrong("includes", {"server/rpc/transport/t.cc": job}, "server/rpc/transport/ may not include")
 
     def test_only_the_table_names_operations(self):
         rmse = {"kernels/rmse/problem.h": '#include "kernels/operation/problem.h"\n', "kernels/operation/problem.h": ""}

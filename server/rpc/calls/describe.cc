@@ -123,7 +123,7 @@ Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
 }
 
 Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply) {
-  if (call.shared().draining.load())
+  if (call.shared().running.draining())
     co_return Status(Code::kUnavailable, "DRAINING", "the server is going away");
   const auto ceilings = co_await OnQueue<Result<std::vector<engine::Ceiling>>>(
       call.queue(), [&](auto resume) { call.engine().MeasureCeilings(std::move(resume)); });
