@@ -10,8 +10,6 @@ inline constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
 /// Unary requests and replies: every stub's default.
 inline constexpr int64_t kMaxUnaryBytes = 4 * kMiB;
-/// Operands of an operation, at most.
-inline constexpr size_t kMaxOperands = 8;
 /// One message: 4 MiB of payload and room for its header.
 inline constexpr int64_t kMaxMessageBytes = 4 * kMiB + 64 * kKiB;
 /// A message without its array bytes: no valid one is larger, and parsing makes it several times as large.

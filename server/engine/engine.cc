@@ -39,7 +39,7 @@ Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, con
 
 Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
     : device_(std::move(device)),
-      introspection_(device_.get()),
+      introspection_(device_.get(), options.operations),
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
       timer_(options_.time),
@@ -47,7 +47,7 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
                   options_.queue_seconds},
                  &timer_, &admitter_),
       ceiling_meter_(device_.get()),
-      arrays_(instance_, StoreLimitsOf(options_), &timer_,
+      arrays_(instance_, CompleteLimits(options_.store, admission_.bulk_device_bytes() / 2), &timer_,
               [this] {
                 if (admission_.BulkWaits()) admission_.Retry();
               }),
@@ -72,14 +72,6 @@ Engine::~Engine() {
   timer_.At(timer_.Now(), [&passed] { passed.set_value(); });
   passed.get_future().wait();
   lanes_.clear();
-}
-
-StoreLimits Engine::StoreLimitsOf(const EngineOptions& options) const {
-  StoreLimits limits = options.store;
-  if (limits.bytes <= 0) limits.bytes = admission_.bulk_device_bytes() / 2;
-  if (limits.bytes_per_identity <= 0) limits.bytes_per_identity = limits.bytes;
-  limits.longest_seconds = std::max(limits.longest_seconds, limits.seconds);
-  return limits;
 }
 
 // --- jobs -----------------------------------------------------------------------------------------

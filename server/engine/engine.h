@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct EngineOptions {
   int spare_blocks = 2;
   StoreLimits store;
   RegionLimits regions;
+  /// Those of the catalogue of kernels; outlive the engine.
+  std::span<const Descriptor* const> operations;
   TimeSource* time = SteadyTime();  ///< for bounds, deadlines and times to live; outlives the engine
 };
 
@@ -129,7 +132,6 @@ class Engine {
   };
   Status MakeLanes();
   SmallLane* TakeSmallLane();
-  StoreLimits StoreLimitsOf(const EngineOptions& options) const;
   JobLayout LayoutOf(const Operation& operation, const JobOptions& options) const;
   Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
   int GrantStreams(const Operation& operation, JobLayout layout, int wanted) const;

@@ -6,18 +6,18 @@ set(engine_device
 if(TILEWIRE_HAVE_CUDA)
   list(APPEND engine_device
     engine/device/cuda/device.cc engine/device/cuda/error.cc engine/device/cuda/kernels.cc
-    engine/device/cuda/lane.cc engine/device/cuda/launch.cc engine/device/cuda/shared.cc)
+    engine/device/cuda/lane.cc engine/device/cuda/shared.cc)
   set(engine_cuda tilewire_kernels_cuda tilewire_ladder)
 else()
   list(APPEND engine_device engine/device/cuda/absent.cc)
   set(engine_cuda)
 endif()
-set(engine_operation engine/operation/introspection.cc engine/operation/operation.cc)
+set(engine_operation engine/operation/introspection.cc engine/operation/pass.cc)
 set(engine_admission engine/admission/admission.cc engine/admission/leases.cc)
 set(engine_measure engine/measure/ceilings.cc engine/measure/copy_rates.cc engine/measure/leased_ceilings.cc)
 set(engine_stores
-    engine/stores/array_reserve.cc engine/stores/array_store.cc engine/stores/random_id.cc
-    engine/stores/region.cc engine/stores/region_open.cc engine/stores/region_store.cc)
+    engine/stores/array_store.cc engine/stores/owned.cc engine/stores/random_id.cc engine/stores/region.cc
+    engine/stores/region_open.cc engine/stores/region_store.cc)
 set(engine_job
     engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/help.cc engine/job/intake.cc
     engine/job/job.cc engine/job/output.cc engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
@@ -25,4 +25,4 @@ set(engine_job
 tilewire_library(engine
   SOURCES ${engine_device} ${engine_operation} ${engine_admission} ${engine_measure} ${engine_stores} ${engine_job}
           engine/engine.cc engine/lanes.cc
-  DEPS tilewire_base tilewire_kernels ${engine_cuda})
+  DEPS tilewire_base tilewire_operation ${engine_cuda})

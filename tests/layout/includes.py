@@ -24,20 +24,24 @@ ARRAY = ("kernels/array/",)
 # Statistics, tables and pictures of measurements: for the programs that measure, at the bottom because they are in
 # several layers. Nothing of ours is below it, and neither kernels nor the server see it.
 FIGURES = ("kernels/figures/",)
-HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
-BASE = HOST_KERNELS + ("server/base/",)
+# What is known of any operation; the engine sees no more of kernels.
+OPERATION = ARRAY + ("kernels/operation/",)
+HOST_KERNELS = OPERATION + ("kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
+BASE = OPERATION + ("server/base/",)
 # The engine's folders, lowest first.
 DEVICE = BASE + ("kernels/ladder/", "server/engine/device/")  # the ladder for introspection
-OPERATION = DEVICE + ("server/engine/operation/",)
+RUN = DEVICE + ("server/engine/operation/",)
 ADMISSION = BASE + ("server/engine/admission/",)
 MEASURE = DEVICE + ("server/engine/measure/",)
 STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
-JOB = OPERATION + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
+JOB = RUN + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")
 GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
-CONVERSIONS = ENGINE + GENERATED + ("server/rpc/conversions/",)
-TRANSPORT = ENGINE + GENERATED + ("server/rpc/transport/",)
-CALLS = CONVERSIONS + ("server/rpc/transport/", "server/rpc/calls/")
+# Of the engine, what becomes messages and what messages become; transport knows no engine at all.
+CONVERSIONS = BASE + GENERATED + ("server/engine/operation/", "server/engine/stores/", "server/engine/job/",
+                                  "server/rpc/conversions/")
+TRANSPORT = BASE + GENERATED + ("server/rpc/transport/",)
+CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/transport/", "server/rpc/calls/")
 RPC = ENGINE + GENERATED + ("server/rpc/",)
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
 # rule about foreign headers, which follows includes.
@@ -46,9 +50,10 @@ OPS = ENGINE + ("server/ops/", "server/rpc/")
 # Folder or file → (own headers allowed, foreign headers forbidden, also when reached through own headers).
 LAYERS = {
     "kernels/array/": (ARRAY, GRPC + PROTOBUF + THREADS),
-    "kernels/rmse/": (ARRAY + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
-    "kernels/transpose/": (ARRAY + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
-    "kernels/gaussian/": (ARRAY + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
+    "kernels/operation/": (OPERATION, GRPC + PROTOBUF + THREADS),
+    "kernels/rmse/": (OPERATION + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
+    "kernels/transpose/": (OPERATION + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
+    "kernels/gaussian/": (OPERATION + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
     "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
     "kernels/figures/": (FIGURES, GRPC + PROTOBUF + THREADS),
     # A program for measurement: it may use threads.
@@ -57,7 +62,7 @@ LAYERS = {
     "server/base/": (BASE, GRPC + PROTOBUF),
     "server/engine/": (ENGINE, GRPC + PROTOBUF),
     "server/engine/device/": (DEVICE, GRPC + PROTOBUF),
-    "server/engine/operation/": (OPERATION, GRPC + PROTOBUF),
+    "server/engine/operation/": (RUN, GRPC + PROTOBUF),
     "server/engine/admission/": (ADMISSION, GRPC + PROTOBUF),
     "server/engine/measure/": (MEASURE, GRPC + PROTOBUF),
     "server/engine/stores/": (STORES, GRPC + PROTOBUF),
@@ -67,7 +72,7 @@ LAYERS = {
     "server/engine/measure/leased_ceilings.cc": (ENGINE, GRPC + PROTOBUF),
     "server/engine/job/block_size.cc": (ENGINE, GRPC + PROTOBUF),
     "server/rpc/": (RPC, ()),
-    "server/rpc/conversions/": (CONVERSIONS, ()),
+    "server/rpc/conversions/": (CONVERSIONS + HOST_KERNELS, ()),  # the server's table names the operations
     "server/rpc/transport/": (TRANSPORT, ()),
     "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),

@@ -53,6 +53,21 @@ class LayoutRules(unittest.TestCase):
         self.wrong("includes", {"server/engine/engine.cc": '#include "tests/devices/d.h"\n'}, "server/engine/engine.cc:1:")
         self.wrong("includes", {"server/rpc/transport/t.cc": '#include "server/rpc/calls/c.h"\n'},
                    "server/rpc/transport/ may not include")
+        whole = '#include "server/engine/engine.h"\n'
+        self.right("includes", {"server/rpc/conversions/c.h": job, "server/engine/job/j.h": "",
+                                "server/rpc/calls/c.h": whole, "server/engine/engine.h": ""})
+        for path in ("server/rpc/transport/t.cc", "server/rpc/conversions/c.cc"):
+            self.wrong("includes", {path: whole}, f"{path}:1:")
+        self.wrong("includes", {"server/rpc/transport/t.cc": job}, "server/rpc/transport/ may not include")
+
+    def test_only_the_table_names_operations(self):
+        rmse = {"kernels/rmse/problem.h": '#include "kernels/operation/problem.h"\n', "kernels/operation/problem.h": ""}
+        include = '#include "kernels/rmse/problem.h"\n'
+        self.right("includes", rmse | {"server/rpc/conversions/operations.cc": include,
+                                       "server/engine/job/j.h": '#include "kernels/operation/problem.h"\n'})
+        for path in ("server/engine/job/j.cc", "server/engine/device/cuda/l.cc", "server/rpc/calls/c.cc",
+                     "kernels/operation/o.cc", "kernels/transpose/t.cc", "tests/devices/d.cc"):
+            self.wrong("includes", rmse | {path: include}, f"{path}:1:")
 
     def test_relative_include(self):
         self.wrong("includes", {"server/base/b.cc": '#include "b.h"\n'}, 'may not include "b.h"')

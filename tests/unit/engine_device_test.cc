@@ -74,7 +74,8 @@ TEST_P(SeamTest, GaussianHasTheBitsOfTheHostFunctions) {
 TEST_P(SeamTest, HostCodeHasNoKernelsToDescribe) {
   const auto plan = gaussian::Plan::Make(testing::Spec(DType::kF32, {100}), 0, 1);
   ASSERT_TRUE(plan);
-  const auto kernels = device_->DescribeWork(GaussianRange{&*plan, plan->whole(), nullptr, nullptr});
+  const testing::Launches nowhere(gaussian::MakeProblem(*plan), {nullptr}, nullptr);
+  const auto kernels = device_->DescribeWork(nowhere[{0}]);
   ASSERT_TRUE(kernels) << kernels.error().ToString();
   EXPECT_TRUE(kernels->empty());
   const auto ladder = device_->DescribeLadder();

@@ -27,7 +27,7 @@ testing::Problem PlainProblem(DType dtype, const std::vector<int64_t>& dims, con
       reference::Rmse(spec, axes, rmse::Output::kRmse, operands[0], operands[1]);
   problem.expected.resize(8 * expected.size());
   std::memcpy(problem.expected.data(), expected.data(), problem.expected.size());
-  problem.make = [plan] { return MakeRmse(plan); };
+  problem.make = [plan] { return rmse::MakeProblem(plan); };
   return problem;
 }
 

@@ -35,7 +35,7 @@ std::vector<int64_t> ArraySizes(const Operation& operation, const JobLayout& lay
   const bool result_too = windowed && operation.ranges_fill_result();
   sizes.push_back(operation.result_is_operand() || layout.result_there ? 0
                   : result_too                                         ? layout.ring.bytes()
-                                                                       : operation.result().bytes());
+                                                                       : operation.result_bytes());
   return sizes;
 }
 
@@ -44,8 +44,8 @@ void SetBuffers(const Operation& operation, const std::vector<std::byte*>& addre
                 JobResources* resources) {
   Buffers& buffers = resources->buffers;
   buffers.scratch = addresses.back();
-  buffers.operands.assign(addresses.begin(), addresses.end() - 2);
-  for (size_t i = 0; i < buffers.operands.size(); ++i)
+  std::copy(addresses.begin(), addresses.end() - 2, buffers.operands.begin());
+  for (size_t i = 0; i < resources->there.size(); ++i)
     if (resources->there[i])
       buffers.operands[i] =
           resources->residents[i] ? resources->residents[i]->data() : resources->regions[i].data();
@@ -64,17 +64,17 @@ int64_t StagingBlocks(int64_t array_bytes, const JobLayout& layout) {
 }
 
 int64_t StagingBytes(const Operation& operation, const JobLayout& layout) {
-  const auto staging = [&](const ArraySpec& spec) {
-    return StagingBlocks(spec.bytes(), layout) * StagingBlockBytes(spec.bytes(), layout.block_bytes);
+  const auto staging = [&](int64_t array) {
+    return StagingBlocks(array, layout) * StagingBlockBytes(array, layout.block_bytes);
   };
-  int64_t bytes = layout.output_staged() ? staging(operation.result()) : 0;
+  int64_t bytes = layout.output_staged() ? staging(operation.result_bytes()) : 0;
   for (size_t i = 0; i < layout.streamed.size(); ++i)
-    if (layout.streamed[i] && !layout.inputs_in_place) bytes += staging(operation.operands()[i]);
+    if (layout.streamed[i] && !layout.inputs_in_place) bytes += staging(operation.operands()[i].bytes());
   return bytes;
 }
 
 bool IsSmallJob(const Operation& operation) {
-  int64_t bytes = operation.result().bytes();
+  int64_t bytes = operation.result_bytes();
   for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
   return bytes <= kSmallJobBytes;
 }
@@ -117,7 +117,7 @@ JobLayout Engine::LayoutOf(const Operation& operation, const JobOptions& options
   // Who waits for nothing but a kernel is not to wait for a copy of a few bytes behind it either: kernels
   // write over the bus what replies copy anyway, so that no client that is slow to take its reply holds that
   // memory.
-  const bool few = layout.all_resident() && operation.result().bytes() <= kMaxCopiedOutputBytes;
+  const bool few = layout.all_resident() && operation.result_bytes() <= kMaxCopiedOutputBytes;
   layout.result_pinned = reach && !layout.to_region && !layout.store && !operation.result_is_operand() &&
                          (layout.inputs_in_place || few);
   layout.output_in_place = layout.result_pinned || (facts().host_memory && !layout.to_region);
@@ -276,7 +276,7 @@ Status Engine::LeaseStaging(const Operation& operation, const JobLayout& layout,
     if (layout.streamed[i] && !layout.inputs_in_place)
       TILEWIRE_RETURN_IF_ERROR(stage(operation.operands()[i].bytes(), &resources->input_blocks));
   if (!layout.output_staged()) return {};
-  return stage(operation.result().bytes(), &resources->output_blocks);
+  return stage(operation.result_bytes(), &resources->output_blocks);
 }
 
 /// What `resources` lacks: all but the ticket, what is resident, and the room for what is to be.

@@ -9,14 +9,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "kernels/array/kernel_info.h"
 #include "kernels/array/status.h"
-#include "kernels/gaussian/gaussian.h"
-#include "kernels/rmse/rmse.h"
-#include "kernels/transpose/transpose.h"
+#include "kernels/operation/problem.h"
 #include "server/base/timing.h"
 #include "server/engine/device/memory.h"
 
@@ -45,39 +42,13 @@ struct DeviceFacts {
   bool pins_read_only = true;
 };
 
-// Work that a lane can launch. Pointers are device pointers to whole arrays; plans and memory outlive the
-// completion.
-struct RmseRange {
-  const rmse::Plan* plan;
-  rmse::Range range;
-  const std::byte *a, *b;
-  double* tile_sums;
+/// What a lane can launch: a step of an operation's problem. `buffers` are of the device. Problem and memory
+/// outlive the completion.
+struct Work {
+  const Problem* problem = nullptr;
+  Step step;
+  Buffers buffers;
 };
-struct RmseFinish {
-  const rmse::Plan* plan;
-  double* tile_sums;
-  double* result;
-};
-/// Both of the above for operands that form one range: fewer launches, the same bits.
-struct RmseWhole {
-  const rmse::Plan* plan;
-  const std::byte *a, *b;
-  double* tile_sums;
-  double* result;
-};
-struct TransposeRange {
-  const transpose::Plan* plan;
-  transpose::Range range;
-  const std::byte* in;
-  std::byte* out;
-};
-struct GaussianRange {
-  const gaussian::Plan* plan;
-  gaussian::Range range;
-  const std::byte* in;
-  std::byte* out;
-};
-using Work = std::variant<RmseRange, RmseFinish, RmseWhole, TransposeRange, GaussianRange>;
 
 /// How a submission ended. `begin` and `end` bound its execution on the host's steady clock (on a GPU: what
 /// events measured, placed between its submission and its being noticed; see LaneClock).

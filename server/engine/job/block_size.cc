@@ -16,7 +16,7 @@ constexpr int64_t kLargestUnstagedBlock = 16 * kMiB;
 bool NeedsNoStaging(const Operation& operation, const JobOptions& options) {
   for (size_t i = 0; i < options.regions.size(); ++i)
     if (!options.residents[i] && !options.regions[i]) return false;
-  return options.store || options.result_region || operation.result().bytes() <= kSmallJobBytes;
+  return options.store || options.result_region || operation.result_bytes() <= kSmallJobBytes;
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(range),
                   .bytes = RangeBytes(range)};
-  submissions_.AddLaunch(context_->lanes[lane], operation_->range_work(range, BuffersOf(range)),
+  submissions_.AddLaunch(context_->lanes[lane], {operation_.get(), {range}, BuffersOf(range)},
                          [self = shared_from_this(), range, span](const Completion& completion) {
                            Deferred after;
                            {
@@ -101,24 +101,24 @@ void Job::RangeDoneLocked(int64_t range, Deferred* later) {
 }
 
 void Job::FinishLocked(Deferred* later) {
-  const auto work = operation_->finish_work(resources_.buffers);
-  if (!work) return ResultReadyLocked(operation_->result().bytes(), later);
+  if (!operation_->has_finish()) return ResultReadyLocked(operation_->result_bytes(), later);
   const int lane = LaneFor(Stage::kKernel);
   const Span span{.stage = Stage::kKernel,
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(operation_->range_count())};
   submissions_.AddLaunch(
-      context_->lanes[lane], *work, [self = shared_from_this(), span](const Completion& completion) {
+      context_->lanes[lane], {operation_.get(), Step::Finish(), resources_.buffers},
+      [self = shared_from_this(), span](const Completion& completion) {
         Deferred after;
         {
           MutexLock lock(self->mutex_);
           if (self->CompletedLocked(span, completion, &after) && (!self->ordered_ || self->ResultWaits()))
-            self->ResultReadyLocked(self->operation_->result().bytes(), &after);
+            self->ResultReadyLocked(self->operation_->result_bytes(), &after);
         }
         self->RunAll(&after);
         self->ReportDeviceFailure(completion);
       });
-  if (ordered_ && !ResultWaits()) ResultReadyLocked(operation_->result().bytes(), later);
+  if (ordered_ && !ResultWaits()) ResultReadyLocked(operation_->result_bytes(), later);
 }
 
 }  // namespace tilewire::engine

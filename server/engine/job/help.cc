@@ -32,7 +32,7 @@ bool Job::Await() {
   bool over = Clock::now() >= await_until_;
   if (!over) {
     MutexLock lock(mutex_);
-    over = !status_.ok() || ready_bytes_ == operation_->result().bytes();
+    over = !status_.ok() || ready_bytes_ == operation_->result_bytes();
   }
   if (over) WithdrawHelp();
   return !over;

@@ -35,7 +35,7 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       streamed_(arriving_ - in_regions_.size()),
       stores_(resources_.room || !resources_.stored.empty()),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
-               (!ResultWaits() || operation_->finish_work(resources_.buffers))),
+               (!ResultWaits() || operation_->has_finish())),
       spans_(options.arrived, options.trace) {
   const int64_t blocks = BlockCount();
   for (uint32_t i = 0; i < resources_.there.size(); ++i) claimed_.emplace_back(streamed(i) ? blocks : 0);

@@ -30,7 +30,7 @@ void Job::NextOutput(int stream, bool take, OnOutput on_output) {
 void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
   if (!resources_.output_in_place && !stores_ && !resources_.result_there) {
-    const int64_t total = operation_->result().bytes();
+    const int64_t total = operation_->result_bytes();
     while (!free_outputs_.empty() && next_copy_ < total && OutputEnd(next_copy_) <= ready_bytes_) {
       const int buffer = free_outputs_.back();
       free_outputs_.pop_back();
@@ -74,7 +74,7 @@ void Job::WrittenLocked(int64_t bytes, int buffer, Deferred* later) {
   free_outputs_.push_back(buffer);
   context_->count(0, 0, bytes, 0);
   if (context_->host_memory) CountCopied(static_cast<uint64_t>(bytes));
-  if (region_out_ < operation_->result().bytes()) return PumpOutputLocked(later);
+  if (region_out_ < operation_->result_bytes()) return PumpOutputLocked(later);
   const Status status = result_region().region->Check();
   if (status.ok()) return;
   region_out_ -= bytes;  // or the job would count as done, too late to fail

@@ -7,7 +7,7 @@ namespace tilewire::engine {
 
 Status CheckPlaces(const Operation& operation, const JobOptions& options) {
   const RegionPart& result = options.result_region;
-  const int64_t result_bytes = operation.result().bytes();
+  const int64_t result_bytes = operation.result_bytes();
   if (result) TILEWIRE_RETURN_IF_ERROR(result.Holds(result_bytes, true));
   for (size_t i = 0; i < options.regions.size(); ++i) {
     const RegionPart& part = options.regions[i];
@@ -27,7 +27,7 @@ void Job::Begin() {
     if (!resources_.stored.empty()) {  // nothing to do: the result is there
       stored_id_ = resources_.stored;
       storing_ = true;
-      ResultReadyLocked(operation_->result().bytes(), &later);
+      ResultReadyLocked(operation_->result_bytes(), &later);
     } else if (arriving_ == 0) {
       for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, &later);
     } else {

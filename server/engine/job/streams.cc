@@ -31,7 +31,7 @@ bool Job::EverythingTakenLocked() const {
   const int64_t out = stores_ || resources_.result_there ? ready_bytes_
                       : result_region()                  ? region_out_
                                                          : next_offset_;
-  return (input_ended_ || !takes_input()) && out == operation_->result().bytes();
+  return (input_ended_ || !takes_input()) && out == operation_->result_bytes();
 }
 
 bool Job::JoinedDoneLocked() const {

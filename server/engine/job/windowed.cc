@@ -16,7 +16,7 @@ Buffers Job::BuffersOf(int64_t range) const {
   if (!window_) return resources_.buffers;
   const int64_t begin = operation_->range_bytes(range).begin, slot = window_->PlaceOf(begin).at;
   Buffers buffers = resources_.buffers;
-  for (size_t i = 0; i < buffers.operands.size(); ++i)
+  for (size_t i = 0; i < resources_.there.size(); ++i)
     buffers.operands[i] += resources_.there[i] ? begin : slot;  // what is there lies whole
   if (ResultInRing()) buffers.result += slot;
   return buffers;
@@ -27,7 +27,7 @@ std::byte* Job::ResultAt(int64_t offset) const {
 }
 
 int64_t Job::OutputEnd(int64_t offset) const {
-  const int64_t total = operation_->result().bytes();
+  const int64_t total = operation_->result_bytes();
   if (ResultInRing()) return offset + std::min(window_->PlaceOf(offset).bytes, block_bytes());
   return std::min((offset / block_bytes() + 1) * block_bytes(), total);
 }

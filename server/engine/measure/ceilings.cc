@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "kernels/operation/copy.h"
 #include "server/base/memory.h"
 #include "server/base/mutex.h"
 
@@ -101,18 +102,18 @@ class Bench {
     }
     return best;
   }
-  /// Device to device, bytes read and written: the transpose that moves nothing.
+  /// Device to device, bytes read and written.
   Result<double> DeviceCopy() {
-    const std::array<int64_t, 1> shape{static_cast<int64_t>(bytes_ / 16)};
-    TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec spec, MakeSpec(DType::kC128, shape));
-    TILEWIRE_ASSIGN_OR_RETURN(const transpose::Plan plan,
-                              transpose::Plan::Make(spec, std::array<int32_t, 1>{0}));
+    const std::array<int64_t, 1> shape{static_cast<int64_t>(bytes_)};
+    TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec spec, MakeSpec(DType::kU8, shape));
+    const std::unique_ptr<Problem> copy = MakeCopy(spec);
+    Work work{.problem = copy.get()};
+    work.buffers.operands[0] = there_[0].data();
+    work.buffers.result = there_[1].data();
     double best = 0;
     for (int i = 0; i < kRepeats; ++i) {
       Batch batch;
-      for (int k = 0; k < kCopies; ++k)
-        lanes_[0]->Launch(TransposeRange{&plan, plan.whole(), there_[0].data(), there_[1].data()},
-                          batch.Add());
+      for (int k = 0; k < kCopies; ++k) lanes_[0]->Launch(work, batch.Add());
       TILEWIRE_ASSIGN_OR_RETURN(const double rate, batch.Rate(2 * Moved()));
       best = std::max(best, rate);
     }

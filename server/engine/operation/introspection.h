@@ -8,10 +8,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "kernels/operation/descriptor.h"
 #include "server/base/mutex.h"
 #include "server/engine/device/device.h"
 #include "server/engine/operation/operation.h"
@@ -26,17 +26,15 @@ struct KernelLaunch {
   KernelInfo kernel;
 };
 
-/// "rmse f32 (1024, 1024, 16) axes 0 1": an operation for people.
-std::string OperationText(std::string_view name, const ArraySpec& operand, std::span<const int32_t> axes);
-
 /// Answers one question at a time on a thread of its own, which starts with the first question: describing a
 /// kernel loads it, which takes milliseconds and may wait for the device. Thread-safe.
 class Introspection {
  public:
   using OnKernels = std::function<void(Result<std::vector<KernelLaunch>>)>;
 
-  /// `device` outlives it.
-  explicit Introspection(Device* device) : device_(device) {}
+  /// `operations`: those of the catalogue, in its order. Both outlive it.
+  Introspection(Device* device, std::span<const Descriptor* const> operations)
+      : device_(device), operations_(operations) {}
   /// Answers what still waits UNAVAILABLE, then waits for the question at hand.
   ~Introspection();
   Introspection(const Introspection&) = delete;
@@ -45,9 +43,9 @@ class Introspection {
   /// The launches of the operation's first and last range and of its finish; the ranges between launch what
   /// the first does. Equal launches are told once. Empty where the device has no kernels of its own.
   /// Calls `on_kernels` exactly once: on the thread, on this one where too many questions wait (`BUSY`), or
-  /// in the destructor.
+  /// in the destructor. `text` tells the operation to people, see Descriptor::Text.
   void Describe(std::unique_ptr<Operation> operation, std::string text, OnKernels on_kernels);
-  /// The catalogue: every operation over representative dtypes and shapes, and the ladder. Computed once.
+  /// The catalogue: the examples of every operation, and the ladder. Computed once.
   void DescribeCatalogue(OnKernels on_kernels);
 
  private:
@@ -62,6 +60,7 @@ class Introspection {
   Result<std::vector<KernelLaunch>> Answer(const Question& question);
 
   Device* const device_;
+  const std::span<const Descriptor* const> operations_;
   std::optional<std::vector<KernelLaunch>> catalogue_;  ///< used on the thread only
   Mutex mutex_;
   CondVar wake_;

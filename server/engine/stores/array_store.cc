@@ -1,158 +1,148 @@
 #include "server/engine/stores/array_store.h"
 
+#include "server/base/limits.h"
+#include "server/engine/device/memory_pool.h"
+
 namespace tilewire::engine {
-namespace {
 
-constexpr size_t kLongestId = 64;  // ours have 33 characters; what is echoed must stay short
-
-double Seconds(Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
+int64_t ResidentArray::device_bytes() const {
+  return static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(spec_.bytes())));
 }
 
-Status NotFound(const std::string& id, const std::string& field, bool foreign) {
-  return Status({.code = Code::kNotFound,
-                 .reason = foreign ? "WRONG_INSTANCE" : "ARRAY",
-                 .message = foreign ? field + ": array " + id + " is not of this server"
-                                    : field + ": you have no array " + id + " here",
-                 .field = field,
-                 .value = id,
-                 .allowed = "the id of an array that is stored, yours, and not expired"});
+// --- room for an array --------------------------------------------------------------------------------
+
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this != &other) {
+    Drop();
+    store_ = other.store_;
+    entry_ = std::move(other.entry_);
+    existing_ = std::move(other.existing_);
+  }
+  return *this;
 }
 
-}  // namespace
-
-// --- store ------------------------------------------------------------------------------------------
-
-ArrayStore::ArrayStore(std::string instance, const StoreLimits& limits, Timer* timer,
-                       std::function<void()> on_idle)
-    : instance_(std::move(instance)), limits_(limits), timer_(timer), on_idle_(std::move(on_idle)) {}
-
-void ArrayStore::ForgetLocked(Entry* entry, Entries* freed) {
-  const auto owner = owners_.find(entry->identity);
-  const auto mine = owner->second.arrays.find(entry->number);
-  const std::shared_ptr<Entry> kept = std::move(mine->second);
-  owner->second.arrays.erase(mine);
-  if (!entry->options.key.empty()) owner->second.keys.erase(entry->options.key);
-  arrays_.erase(entry->number);
-  by_id_.erase(entry->id());
-  idle_.erase({entry->last_used, entry->number});
-  timer_->Cancel(entry->timer);
-  entry->forgotten = true;
-  if (entry->users > 0) return;  // its uses keep it
-  ReturnBytesLocked(entry->identity, entry->device_bytes());
-  freed->push_back(kept);
+void Reservation::Drop() {
+  if (const auto entry = std::exchange(entry_, nullptr)) store_->GiveUp(*entry);
 }
 
-void ArrayStore::ReturnBytesLocked(const std::string& identity, int64_t bytes) {
-  bytes_ -= bytes;
-  const auto owner = owners_.find(identity);
-  owner->second.bytes -= bytes;
-  if (owner->second.bytes == 0) owners_.erase(owner);
+Result<std::string> Reservation::Commit(Memory memory, Ticket ticket) {
+  return store_->Commit(&entry_, std::move(memory), std::move(ticket));
 }
 
-Result<ArrayStore::Entry*> ArrayStore::FindLocked(const std::string& id, const std::string& identity,
-                                                  const std::string& field) {
-  if (id.size() > kLongestId)
-    return BadValue(field, std::to_string(id.size()) + " characters", "an id as in ArrayResult.array");
-  if (!id.starts_with(instance_ + "-")) return Fail(NotFound(id, field, true));
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end() || found->second->identity != identity ||
-      found->second->expires <= timer_->Now())  // its timer is on its way
-    return Fail(NotFound(id, field, false));
-  return found->second;
-}
-
-Result<ArrayUse> ArrayStore::Use(const std::string& id, const std::string& identity,
-                                 const std::string& field) {
+Result<Reservation> ArrayStore::Reserve(const std::string& identity, const ArraySpec& spec,
+                                        const StoreOptions& options) {
+  TILEWIRE_RETURN_IF_ERROR(CheckSeconds(ArrayEntry::kWords, options.seconds, limits_.longest_seconds,
+                                        "options.store.ttl_seconds"));
+  auto entry = std::make_shared<ArrayEntry>(NewId(), spec);
+  entry->identity = identity;
+  entry->quota_bytes = entry->device_bytes();
+  entry->keep = KeepFor(options.seconds);
+  entry->evictable = options.evictable;
+  entry->key = options.key;
+  const auto bytes = static_cast<uint64_t>(entry->quota_bytes);
+  Reservation reservation;
+  Entries freed;
   MutexLock lock(mutex_);
-  TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, field));
-  return UseLocked(entry);
+  if (!closed_.ok()) return Fail(closed_);
+  TILEWIRE_ASSIGN_OR_RETURN(ArrayEntry* const keyed, KeyedLocked(identity, options.key, spec));
+  if (keyed) {
+    reservation.existing_ = UseLocked(keyed);
+    return reservation;
+  }
+  TILEWIRE_RETURN_IF_ERROR(CheckQuotas(ArrayEntry::kWords, bytes, limits_.bytes, limits_.bytes_per_identity,
+                                       "device bytes of the array", bytes));
+  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(*entry, entries_.size() + pending_, kMaxArrays, &freed));
+  TakeLocked(*entry);
+  ++pending_;
+  reserved_ += entry->quota_bytes;
+  reservation.store_ = this;
+  reservation.entry_ = std::move(entry);
+  return reservation;
 }
 
-ArrayUse ArrayStore::UseLocked(Entry* entry) {
-  if (entry->users++ == 0) idle_.erase({entry->last_used, entry->number});
-  return ArrayUse(entry, [this, kept = entry->shared_from_this()](const ResidentArray*) { Unuse(kept); });
+void ArrayStore::GiveUp(const ArrayEntry& entry) {
+  MutexLock lock(mutex_);
+  --pending_;
+  reserved_ -= entry.quota_bytes;
+  ReturnLocked(entry);
 }
 
-void ArrayStore::Unuse(const std::shared_ptr<Entry>& entry) {
-  bool idle = false;
+Result<std::string> ArrayStore::Commit(EntryPtr* room, Memory memory, Ticket ticket) {
+  EntryPtr entry;
   {
     MutexLock lock(mutex_);
-    entry->last_used = entry->users == 1 ? timer_->Now() : entry->last_used;
-    if (--entry->users > 0) return;
-    if (entry->forgotten) {
-      ReturnBytesLocked(entry->identity, entry->device_bytes());
-    } else if (entry->options.evictable) {
-      idle = true;
-      idle_.emplace(std::pair(entry->last_used, entry->number), entry.get());
-    }
+    if (!closed_.ok()) return Fail(closed_);
+    TILEWIRE_ASSIGN_OR_RETURN(const ArrayEntry* const keyed,
+                              KeyedLocked((*room)->identity, (*room)->key, (*room)->spec()));
+    if (keyed) return keyed->id();
+    entry = std::move(*room);
+    --pending_;
+    reserved_ -= entry->quota_bytes;
+    entry->Fill(std::move(memory), std::move(ticket));
+    AddLocked(entry);
+    if (!entry->key.empty()) keys_[{entry->identity, entry->key}] = entry.get();
   }
-  if (idle) on_idle_();
+  if (entry->evictable) on_idle_();
+  return entry->id();
+}
+
+Result<ArrayEntry*> ArrayStore::KeyedLocked(const std::string& identity, const std::string& key,
+                                            const ArraySpec& spec) {
+  const auto found = key.empty() ? keys_.end() : keys_.find({identity, key});
+  if (found == keys_.end()) return nullptr;
+  ArrayEntry* const entry = found->second;
+  if (ExpiredLocked(*entry, timer_->Now())) {
+    keys_.erase(found);  // the key is free; the array goes with its timer
+    entry->key.clear();
+    return nullptr;
+  }
+  if (entry->spec() == spec) return entry;
+  return BadValue(
+      "options.store.idempotency_key",
+      key + " for an array of dtype " + std::string(Name(spec.dtype)) + " and shape " + spec.shape.ToString(),
+      "dtype " + std::string(Name(entry->spec().dtype)) + " and shape " + entry->spec().shape.ToString() +
+          ", as the array that was stored with it");
+}
+
+// --- arrays -------------------------------------------------------------------------------------------
+
+void ArrayStore::ForgottenLocked(const ArrayEntry& entry) {
+  if (!entry.key.empty()) keys_.erase({entry.identity, entry.key});
+}
+
+void ArrayStore::ReleaseLocked(EntryPtr entry, Entries* freed) {
+  ReturnLocked(*entry);
+  freed->push_back(std::move(entry));
 }
 
 Result<ArrayFacts> ArrayStore::Stat(const std::string& id, const std::string& identity) {
   MutexLock lock(mutex_);
-  TILEWIRE_ASSIGN_OR_RETURN(const Entry* const entry, FindLocked(id, identity, "array"));
+  TILEWIRE_ASSIGN_OR_RETURN(const ArrayEntry* const entry, FindLocked(id, identity, "array"));
   return FactsLocked(*entry);
-}
-
-ArrayFacts ArrayStore::FactsLocked(const Entry& entry) const {
-  const TimePoint now = timer_->Now();
-  return {.id = entry.id(),
-          .spec = entry.spec(),
-          .device_bytes = entry.device_bytes(),
-          .evictable = entry.options.evictable,
-          .age_seconds = Seconds(now - entry.stored),
-          .expires_seconds = Seconds(entry.expires - now),
-          .idle_seconds = entry.users > 0 ? 0 : Seconds(now - entry.last_used),
-          .users = entry.users};
-}
-
-ArrayPage ArrayStore::List(const std::string& identity, uint64_t from, size_t count) {
-  ArrayPage page{.quota_bytes = limits_.bytes_per_identity};
-  MutexLock lock(mutex_);
-  const auto owner = owners_.find(identity);
-  if (owner == owners_.end()) return page;
-  page.stored_bytes = owner->second.bytes;
-  const TimePoint now = timer_->Now();
-  for (auto next = owner->second.arrays.lower_bound(from); next != owner->second.arrays.end(); ++next) {
-    if (next->second->expires <= now) continue;
-    if (page.arrays.size() == count) {
-      page.next = next->first;
-      break;
-    }
-    page.arrays.push_back(FactsLocked(*next->second));
-  }
-  return page;
 }
 
 Status ArrayStore::Delete(const std::string& id, const std::string& identity) {
   Entries freed;
   MutexLock lock(mutex_);
-  TILEWIRE_ASSIGN_OR_RETURN(Entry* const entry, FindLocked(id, identity, "array"));
+  TILEWIRE_ASSIGN_OR_RETURN(ArrayEntry* const entry, FindLocked(id, identity, "array"));
   ForgetLocked(entry, &freed);
   return {};
 }
 
-void ArrayStore::Expire(uint64_t number) {
+bool ArrayStore::Reclaim(int64_t bytes) {
   Entries freed;
   MutexLock lock(mutex_);
-  const auto found = arrays_.find(number);
-  if (found == arrays_.end()) return;
-  ++expired_;
-  ForgetLocked(found->second, &freed);
-}
-
-void ArrayStore::Close(const Status& why) {
-  Entries freed;
-  MutexLock lock(mutex_);
-  if (closed_.ok()) closed_ = why;
-  while (!arrays_.empty()) ForgetLocked(arrays_.begin()->second, &freed);
+  while (bytes > 0 && !idle_.empty()) {
+    ArrayEntry* const entry = idle_.begin()->second;
+    bytes -= entry->quota_bytes;
+    EvictLocked(entry, &freed);
+  }
+  return !freed.empty();
 }
 
 void ArrayStore::Snapshot(EngineStats* stats) const {
   MutexLock lock(mutex_);
-  stats->arrays_stored = static_cast<uint32_t>(arrays_.size());
+  stats->arrays_stored = static_cast<uint32_t>(entries_.size());
   stats->array_bytes = static_cast<uint64_t>(bytes_ - reserved_);
   stats->array_bytes_most = static_cast<uint64_t>(limits_.bytes);
   stats->arrays_evicted = evicted_;

@@ -7,7 +7,7 @@
 
 namespace tilewire::engine {
 
-Status RegionStore::Entry::Map(Device* device) {
+Status RegionEntry::Map(Device* device) {
   // A device that cannot pin what may only be read needs it writable, and leaves it as it is.
   const bool open_writable = writable_ || !device->facts().pins_read_only;
   auto mapped = SharedMemory::Map(request.name, request.offset, request.bytes, open_writable);
@@ -20,7 +20,7 @@ Status RegionStore::Entry::Map(Device* device) {
 }
 
 /// The size is the driver's word, not the client's.
-Status RegionStore::Entry::OpenDevice(Device* device) {
+Status RegionEntry::OpenDevice(Device* device) {
   auto opened = device->OpenShared(*request.handle);
   if (!opened) return opened.error();
   const uint64_t there = opened->bytes();
@@ -39,19 +39,16 @@ Status RegionStore::Entry::OpenDevice(Device* device) {
   return {};
 }
 
-void RegionStore::Entry::Close() {
+void RegionEntry::Close() {
   pin_.Reset();
   memory_ = SharedMemory();
   opened_.Reset();
 }
 
 Status RegionStore::CheckRequest(const RegionRequest& request) const {
-  constexpr double kShortest = 0.001;
   TILEWIRE_RETURN_IF_ERROR(request.handle ? CheckDevice(request) : CheckShared(request));
-  if (request.seconds != 0 && !(request.seconds >= kShortest && request.seconds <= limits_.longest_seconds))
-    return BadValue("ttl_seconds", std::to_string(request.seconds),
-                    "0.001 to " + std::to_string(limits_.longest_seconds) + " (--longest-region-seconds)")
-        .value();
+  TILEWIRE_RETURN_IF_ERROR(
+      CheckSeconds(RegionEntry::kWords, request.seconds, limits_.longest_seconds, "ttl_seconds"));
   return request.handle ? Status() : CheckSharedBytes(request);
 }
 
@@ -70,19 +67,12 @@ Status RegionStore::CheckShared(const RegionRequest& request) const {
 }
 
 Status RegionStore::CheckSharedBytes(const RegionRequest& request) const {
-  const auto over = [&request](int64_t limit, const char* flag) {
-    return OverLimit("shared_memory.bytes", std::to_string(request.bytes),
-                     "at most " + std::to_string(limit) + " (" + flag + ")")
-        .value();
-  };
-  const auto too_many = [&request](int64_t limit) {  // in this order nothing overflows
-    return request.bytes > static_cast<uint64_t>(limit) ||
-           SharedMemory::PageBytes(request.offset, request.bytes) > static_cast<uint64_t>(limit);
-  };
-  if (too_many(limits_.bytes)) return over(limits_.bytes, "--region-bytes");
-  if (too_many(limits_.bytes_per_identity))
-    return over(limits_.bytes_per_identity, "--region-bytes-per-identity");
-  return {};
+  // In this order nothing overflows.
+  const uint64_t bytes = request.bytes > static_cast<uint64_t>(limits_.bytes)
+                             ? request.bytes
+                             : SharedMemory::PageBytes(request.offset, request.bytes);
+  return CheckQuotas(RegionEntry::kWords, bytes, limits_.bytes, limits_.bytes_per_identity,
+                     "shared_memory.bytes", request.bytes);
 }
 
 Status RegionStore::CheckDevice(const RegionRequest& request) const {

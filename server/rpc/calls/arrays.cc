@@ -39,9 +39,9 @@ Result<Getting> ParseGet(GetCall& call) {
   getting.options.streams =
       static_cast<int>(std::clamp<uint32_t>(request.options().streams(), 1, kMaxStreams));
   TILEWIRE_ASSIGN_OR_RETURN(engine::ArrayUse use,
-                            call.engine().arrays().Use(request.array(), call.record().identity, "array"));
+                            call.engine().arrays().Use(request.array(), call.identity(), "array"));
   getting.operation = engine::MakePass(use->spec(), "get");
-  Finder finder(&call.engine(), call.record().identity);
+  Finder finder = call.finder();
   TILEWIRE_RETURN_IF_ERROR(Complete(request.options(), {{std::move(use)}, {}}, &finder, &getting.options));
   return getting;
 }
@@ -67,7 +67,7 @@ Task<Status> GetCall::Serve() {
 Task<Status> ServeStat(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::StatRequest>(&call.request);
   if (!request) co_return request.error();
-  const auto facts = call.engine().arrays().Stat(request->array(), call.record().identity);
+  const auto facts = call.engine().arrays().Stat(request->array(), call.identity());
   if (!facts) co_return facts.error();
   v1::ArrayInfo info;
   ToProto(*facts, call.engine().facts().id, &info);
@@ -80,12 +80,12 @@ Task<Status> ServeList(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!request) co_return request.error();
   const auto wanted = PageOf(request->page_size(), request->page());
   if (!wanted) co_return wanted.error();
-  const auto page = call.engine().arrays().List(call.record().identity, wanted->begin, wanted->size);
+  const auto page = call.engine().arrays().List(call.identity(), wanted->begin, wanted->size);
   v1::ListResponse response;
-  for (const engine::ArrayFacts& facts : page.arrays)
+  for (const engine::ArrayFacts& facts : page.items)
     ToProto(facts, call.engine().facts().id, response.add_arrays());
   if (page.next > 0) response.set_next_page(std::to_string(page.next));
-  response.set_stored_bytes(static_cast<uint64_t>(page.stored_bytes));
+  response.set_stored_bytes(static_cast<uint64_t>(page.held_bytes));
   response.set_quota_bytes(static_cast<uint64_t>(page.quota_bytes));
   *reply = Plain(response);
   co_return Status();
@@ -94,7 +94,7 @@ Task<Status> ServeList(UnaryCall& call, grpc::ByteBuffer* reply) {
 Task<Status> ServeDelete(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::DeleteRequest>(&call.request);
   if (!request) co_return request.error();
-  if (Status status = call.engine().arrays().Delete(request->array(), call.record().identity); !status.ok())
+  if (Status status = call.engine().arrays().Delete(request->array(), call.identity()); !status.ok())
     co_return status;
   *reply = Plain(v1::DeleteResponse());
   co_return Status();

@@ -2,6 +2,7 @@
 #include "server/base/limits.h"
 #include "server/rpc/calls/unary.h"
 #include "server/rpc/conversions/convert.h"
+#include "server/rpc/conversions/operations.h"
 #include "server/rpc/transport/plain.h"
 
 namespace tilewire::rpc {
@@ -33,12 +34,6 @@ void ToProto(const engine::KernelLaunch& launch, v1::KernelLaunch* out) {
   out->set_occupancy(kernel.occupancy);
 }
 
-std::string TextOf(const engine::Operation& operation, const v1::Operation& asked) {
-  const auto& axes = asked.has_rmse() ? asked.rmse().axes() : asked.transpose().axes();
-  return engine::OperationText(operation.name(), operation.operands()[0],
-                               {axes.data(), static_cast<size_t>(axes.size())});
-}
-
 }  // namespace
 
 Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
@@ -48,9 +43,8 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   v1::DescribeResponse response;
   response.set_instance(engine.instance());
   response.set_version(call.shared().version);
-  response.add_numeric_versions(std::string(rmse::kNumericVersion));
-  response.add_numeric_versions(std::string(transpose::kNumericVersion));
-  response.add_numeric_versions(std::string(gaussian::kNumericVersion));
+  for (const Descriptor* const operation : Operations())
+    response.add_numeric_versions(std::string(operation->numeric_version));
 
   const engine::DeviceFacts& facts = engine.facts();
   v1::DeviceInfo* device = response.add_devices();
@@ -111,16 +105,14 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
 Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::DescribeKernelsRequest>(&call.request);
   if (!request) co_return request.error();
-  const auto asked = AskedOf(*request);
-  if (!asked) co_return asked.error();
-  auto operation = OperationOf(*request, *asked);
-  if (!operation) co_return operation.error();
-  std::string text = *operation ? TextOf(**operation, *asked) : std::string();
+  auto question = QuestionOf(*request);
+  if (!question) co_return question.error();
   // Loading kernels takes its time: the engine does it on a thread of its own, and this one serves other
   // calls.
   const auto kernels =
       co_await OnQueue<Result<std::vector<engine::KernelLaunch>>>(call.queue(), [&](auto resume) {
-        call.engine().DescribeKernels(*std::move(operation), std::move(text), std::move(resume));
+        call.engine().DescribeKernels(std::move(question->operation), std::move(question->text),
+                                      std::move(resume));
       });
   if (!kernels) co_return kernels.error();
   v1::DescribeKernelsResponse response;
@@ -131,7 +123,7 @@ Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply) {
 }
 
 Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply) {
-  if (call.shared().draining.load())
+  if (call.shared().running.draining())
     co_return Status(Code::kUnavailable, "DRAINING", "the server is going away");
   const auto ceilings = co_await OnQueue<Result<std::vector<engine::Ceiling>>>(
       call.queue(), [&](auto resume) { call.engine().MeasureCeilings(std::move(resume)); });

@@ -1,11 +1,13 @@
 #include "server/rpc/calls/execute.h"
 
 #include <algorithm>
-#include <exception>
 
 #include "server/base/limits.h"
+#include "server/rpc/calls/feed.h"
 #include "server/rpc/conversions/convert.h"
+#include "server/rpc/conversions/operations.h"
 #include "server/rpc/conversions/references.h"
+#include "server/rpc/transport/caught.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -140,14 +142,7 @@ QueueTask<Status> ReadAll(ExecuteCall& call) {
 }
 
 Detached ReadChunks(std::shared_ptr<ExecuteCall> call) {
-  Status status;
-  try {
-    status = co_await ReadAll(*call);
-  } catch (const std::exception& e) {
-    status = Bug(&e);
-  } catch (...) {
-    status = Bug(nullptr);
-  }
+  const Status status = co_await Caught([&] { return ReadAll(*call); });
   if (status.ok()) {
     call->job->InputEnded(call->stream_number());
     if (!call->job->status(call->stream_number()).ok()) call->InputEndedEarly();
@@ -170,7 +165,7 @@ QueueTask<Result<Opening>> ReadOpen(ExecuteCall& call) {
     call.InputEndedEarly();
     co_return Fail(BadOrder("the stream ended before open"));
   }
-  Finder finder(&call.engine(), call.record().identity);
+  Finder finder = call.finder();
   co_return ParseOpening(message, call.put_only(), &finder);
 }
 

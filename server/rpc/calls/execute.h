@@ -10,7 +10,9 @@
 
 #include <grpcpp/support/async_stream.h>
 
+#include "server/engine/job/intake.h"
 #include "server/rpc/calls/stream.h"
+#include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
 

@@ -56,15 +56,15 @@ Result<engine::RegionRequest> ParseRegister(UnaryCall& call) {
 Task<Status> ServeRegister(UnaryCall& call, grpc::ByteBuffer* reply) {
   auto request = ParseRegister(call);
   if (!request) co_return request.error();
-  if (call.shared().draining.load())
+  if (call.shared().running.draining())
     co_return Status(Code::kUnavailable, "DRAINING", "the server is draining; try another");
   // Opening, mapping and pinning take their time: the store does it on a thread of its own.
   const auto facts = co_await OnQueue<Result<engine::RegionFacts>>(call.queue(), [&](auto resume) {
-    call.engine().regions().Register(call.record().identity, *request, std::move(resume));
+    call.engine().regions().Register(call.identity(), *request, std::move(resume));
   });
   if (!facts) co_return facts.error();
   if (call.cancelled()) {  // nobody will ever know the id
-    (void)call.engine().regions().Unregister(facts->id, call.record().identity).ok();
+    (void)call.engine().regions().Unregister(facts->id, call.identity()).ok();
     co_return Status(Code::kCancelled, "CANCELLED", "the client is gone");
   }
   v1::RegionInfo info;
@@ -77,7 +77,7 @@ Task<Status> ServeUnregister(UnaryCall& call, grpc::ByteBuffer* reply) {
   const auto request = ParsePlain<v1::UnregisterRequest>(&call.request);
   if (!request) co_return request.error();
   const Status status = co_await OnQueue<Status>(call.queue(), [&](auto resume) {
-    call.engine().regions().Unregister(request->region(), call.record().identity, std::move(resume));
+    call.engine().regions().Unregister(request->region(), call.identity(), std::move(resume));
   });
   if (!status.ok()) co_return status;
   *reply = Plain(v1::UnregisterResponse());
@@ -89,11 +89,11 @@ Task<Status> ServeListRegions(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!request) co_return request.error();
   const auto wanted = PageOf(request->page_size(), request->page());
   if (!wanted) co_return wanted.error();
-  const auto page = call.engine().regions().List(call.record().identity, wanted->begin, wanted->size);
+  const auto page = call.engine().regions().List(call.identity(), wanted->begin, wanted->size);
   v1::ListRegionsResponse response;
-  for (const engine::RegionFacts& facts : page.regions) ToProto(facts, response.add_regions());
+  for (const engine::RegionFacts& facts : page.items) ToProto(facts, response.add_regions());
   if (page.next > 0) response.set_next_page(std::to_string(page.next));
-  response.set_registered_bytes(static_cast<uint64_t>(page.registered_bytes));
+  response.set_registered_bytes(static_cast<uint64_t>(page.held_bytes));
   response.set_quota_bytes(static_cast<uint64_t>(page.quota_bytes));
   *reply = Plain(response);
   co_return Status();

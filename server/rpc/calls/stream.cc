@@ -1,11 +1,12 @@
 #include "server/rpc/calls/stream.h"
 
 #include <algorithm>
-#include <exception>
 
 #include "server/base/limits.h"
 #include "server/rpc/conversions/convert.h"
 #include "server/rpc/conversions/status.h"
+#include "server/rpc/transport/caught.h"
+#include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
 
@@ -38,7 +39,7 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
     const size_t bytes = std::min(chunk_bytes, piece.bytes - from);
     Message message;
     message.AddCopy(wire::ChunkHeader(0, piece.offset + from, std::nullopt, bytes));
-    call.job->CountCopied(message.AddPiece(piece, from, bytes, &call.engine()));
+    call.job->CountCopied(message.AddShared(piece.data + from, bytes, piece.hold, call.shared().drop_soon));
     Span span{.stage = Stage::kSend,
               .begin = Clock::now(),
               .track = Track(call),
@@ -57,7 +58,7 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
 
 Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlined) {
   const int stream = call.stream_number();
-  const bool in_result = call.job->operation().result().bytes() <= kInlineResultBytes;
+  const bool in_result = call.job->operation().result_bytes() <= kInlineResultBytes;
   const bool take = stream == 0 || !in_result;
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
@@ -100,15 +101,7 @@ void FillOpened(const StreamCall& call, v1::Opened* opened) {
 
 Detached RunStream(std::shared_ptr<StreamCall> call) {
   call->StartIdleWatch();
-  Status status;
-  try {
-    status = co_await call->Serve();
-  } catch (const std::exception& e) {
-    status = Bug(&e);
-  } catch (...) {
-    status = Bug(nullptr);
-  }
-  status = call->FinalStatus(status);
+  const Status status = call->FinalStatus(co_await Caught([&] { return call->Serve(); }));
   if (call->job && !status.ok()) call->job->StreamLost(call->stream_number(), status);
   call->Ended(status);
   call->idle_watch().writing = true;  // the status waits behind output that the client has not read yet

@@ -1,13 +1,12 @@
 #include "server/rpc/calls/unary.h"
 
-#include <exception>
-#include <vector>
-
 #include "server/base/limits.h"
+#include "server/rpc/calls/feed.h"
+#include "server/rpc/calls/helping.h"
 #include "server/rpc/calls/unary_request.h"
 #include "server/rpc/conversions/convert.h"
 #include "server/rpc/conversions/status.h"
-#include "server/rpc/transport/awaited.h"
+#include "server/rpc/transport/caught.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -24,7 +23,7 @@ static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::GaussianPdfRe
 static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::ComputeResponse::kTimingFieldNumber});
 /// Everything before the array's bytes.
 std::string ReplyHeader(const engine::Operation& operation) {
-  const auto bytes = static_cast<uint64_t>(operation.result().bytes());
+  const auto bytes = static_cast<uint64_t>(operation.result_bytes());
   v1::ArrayResult result;
   ToProto(operation.result(), result.mutable_spec());
   const std::string spec = result.SerializeAsString();
@@ -48,7 +47,7 @@ std::string ReplyTail(const engine::Job& job) {
 
 Result<UnaryRequest> ParseWith(ParseUnary* parse, const Received& message, UnaryCall& call) {
   TILEWIRE_RETURN_IF_ERROR(CheckMessage(message));
-  Finder finder(&call.engine(), call.record().identity);
+  Finder finder = call.finder();
   return parse(message, &finder);
 }
 
@@ -63,29 +62,6 @@ QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, con
   }
   co_return Status();
 }
-
-/// What was submitted without waking anybody is served at the latest when this goes.
-class Helping {
- public:
-  explicit Helping(std::shared_ptr<engine::Job> job) : job_(std::move(job)) {}
-  ~Helping() {
-    if (job_) job_->Help();
-  }
-  Helping(const Helping&) = delete;
-  Helping& operator=(const Helping&) = delete;
-  /// Once. Where kernels take longer than this thread's other calls can wait, it looks after them in between.
-  void Now() {
-    const auto job = std::exchange(job_, nullptr);
-    if (job->awaited()) {
-      Awaited::OfThisThread().Keep(job);
-    } else {
-      job->Help();
-    }
-  }
-
- private:
-  std::shared_ptr<engine::Job> job_;
-};
 
 Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
   Received message;
@@ -108,7 +84,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   message.Clear();
   call.holding.Release();
   // Held until the client took it.
-  const int64_t reply_bytes = job->hands_out() ? job->operation().result().bytes() : 0;
+  const int64_t reply_bytes = job->hands_out() ? job->operation().result_bytes() : 0;
   if (reply_bytes <= kAlwaysHeldBytes) {
     call.holding.Admit(reply_bytes);
   } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {
@@ -154,16 +130,9 @@ Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   grpc::ByteBuffer reply;
-  Status status;
-  try {
-    status = co_await handler(*call, &reply);
-  } catch (const std::exception& e) {
-    status = Bug(&e);
-  } catch (...) {
-    status = Bug(nullptr);
-  }
+  const Status served = co_await Caught([&] { return handler(*call, &reply); });
   call->request.Clear();
-  status = call->FinalStatus(status);
+  const Status status = call->FinalStatus(served);
   call->Ended(status);
   call->DropJob();
   call->StartIdleWatch();

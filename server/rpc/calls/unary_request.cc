@@ -6,6 +6,7 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/conversions/convert.h"
+#include "server/rpc/conversions/operations.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -54,14 +55,14 @@ Result<Proto> ParseHeader(wire::UnaryView* view) {
 }
 
 /// An operand of a request, and its name for people.
-struct Named {
+struct NamedOperand {
   const v1::Operand& operand;
   std::string name;
 };
 
 /// A request for `operation`, from whatever message it came in.
 Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& operation,
-                                 std::span<const Named> operands, const v1::Options& options,
+                                 std::span<const NamedOperand> operands, const v1::Options& options,
                                  Finder* finder) {
   UnaryRequest request;
   request.view = std::move(view);
@@ -85,7 +86,7 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
 
 Status CheckSizes(const UnaryRequest& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
-  const int64_t bytes = request.operation->result().bytes();
+  const int64_t bytes = request.operation->result_bytes();
   if (bytes <= room || request.options.store || request.options.result_region) return {};
   return Status({.code = Code::kResourceExhausted,
                  .reason = "USE_EXECUTE",
@@ -110,7 +111,7 @@ Result<UnaryRequest> ParseRmse(const Received& message, Finder* finder) {
   TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::RmseRequest>(&view));
   v1::Operation operation;
   operation.mutable_rmse()->Swap(proto.mutable_op());
-  const Named operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
+  const NamedOperand operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
   return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
 }
 
@@ -120,7 +121,7 @@ Result<UnaryRequest> ParseTranspose(const Received& message, Finder* finder) {
   TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&view));
   v1::Operation operation;
   operation.mutable_transpose()->Swap(proto.mutable_op());
-  const Named operands[] = {{proto.input(), "input"}};
+  const NamedOperand operands[] = {{proto.input(), "input"}};
   return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
 }
 
@@ -131,7 +132,7 @@ Result<UnaryRequest> ParseGaussianPdf(const Received& message, Finder* finder) {
   if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
   v1::Operation operation;
   operation.mutable_gaussian_pdf()->Swap(proto.mutable_op());
-  const Named operands[] = {{proto.input(), "input"}};
+  const NamedOperand operands[] = {{proto.input(), "input"}};
   return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
 }
 
@@ -141,10 +142,10 @@ Result<UnaryRequest> ParseCompute(const Received& message, Finder* finder) {
       wire::SplitRepeated(message.pieces(), v1::ComputeRequest::kOperandsFieldNumber, kMaxOperands));
   TILEWIRE_ASSIGN_OR_RETURN(const auto proto, ParseHeader<v1::ComputeRequest>(&view));
   const size_t wanted = OperandCount(proto.operation());
-  if (wanted == 0) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
+  if (wanted == 0) return Fail(NoOperation("operation", OperationNames()));
   if (static_cast<size_t>(proto.operands_size()) != wanted)
     return Fail(WrongCount("operands", proto.operands_size(), wanted));
-  std::vector<Named> operands;
+  std::vector<NamedOperand> operands;
   for (int i = 0; i < proto.operands_size(); ++i)
     operands.push_back({proto.operands(i), "operands[" + std::to_string(i) + "]"});
   return MakeRequest(std::move(view), proto.operation(), operands, proto.options(), finder);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "server/rpc/calls/identity.h"
+#include "server/rpc/calls/metadata.h"
+#include "server/rpc/calls/record.h"
 #include "server/rpc/conversions/status.h"
 
 namespace tilewire::rpc {
@@ -10,32 +11,33 @@ namespace {
 
 class UnknownCall final : public grpc::ServerGenericBidiReactor {
  public:
-  UnknownCall(CallContext* shared, grpc::GenericCallbackServerContext* context) : shared_(shared) {
-    record_.method = PrintableMethod(context->method());
-    record_.status = Status({.code = Code::kUnimplemented,
-                             .reason = "UNKNOWN_METHOD",
-                             .message = "there is no method " + record_.method,
-                             .field = "method",
-                             .value = record_.method,
-                             .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"});
-    Introduce(context, shared->identity_header, &record_);
-    shared->Begin(nullptr);
-    shared->last_arrival = shared->engine->timer().Now();
-    shared->observer->OnCallStart(record_.method);
-    Finish(ToGrpc(record_.status));
+  UnknownCall(CallContext* shared, grpc::GenericCallbackServerContext* context)
+      : shared_(shared),
+        metadata_(ReadMetadata(context, shared->identity_header, "")),
+        record_(shared, PrintableMethod(context->method())) {
+    shared_->running.BeginShort();
+    record_.Start(&metadata_, arrived_);
+    record_.SetStatus(Status({.code = Code::kUnimplemented,
+                              .reason = "UNKNOWN_METHOD",
+                              .message = "there is no method " + record_.method(),
+                              .field = "method",
+                              .value = record_.method(),
+                              .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"}));
+    Finish(ToGrpc(record_.status()));
   }
   void OnDone() override {
-    record_.timing.wall_us = std::chrono::duration<double, std::micro>(Clock::now() - arrived_).count();
-    shared_->observer->OnCallEnd(record_);
+    record_.End(record_.status(), Timing());
+    record_.Tell();
     CallContext* const shared = shared_;
     delete this;
-    shared->End(nullptr);
+    shared->running.EndShort();
   }
 
  private:
   CallContext* const shared_;
   const TimePoint arrived_ = Clock::now();
-  CallRecord record_;
+  const Metadata metadata_;
+  Record record_;
 };
 
 }  // namespace

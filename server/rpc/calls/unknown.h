@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "server/rpc/calls/call.h"
+#include "server/rpc/calls/context.h"
 
 namespace tilewire::rpc {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/base/limits.h"
+#include "server/rpc/conversions/operations.h"
 
 namespace tilewire::rpc {
 
@@ -71,50 +72,8 @@ void DescribeResult(const engine::Job& job, v1::ArrayResult* out) {
 
 namespace {
 
-Result<std::unique_ptr<engine::Operation>> RmseOperation(const ArraySpec& a, const ArraySpec& b,
-                                                         const v1::RmseOp& op) {
-  if (a.dtype != b.dtype)
-    return BadValue("b.dtype", Name(b.dtype), std::string(Name(a.dtype)) + ", as operand a");
-  if (!(a.shape == b.shape))
-    return BadValue("b.shape", b.shape.ToString(), a.shape.ToString() + ", as operand a");
-  if (op.output() < v1::RMSE_OUTPUT_RMSE || op.output() > v1::RMSE_OUTPUT_SUM_SQUARES)
-    return BadValue("output", std::to_string(op.output()), "a tilewire.v1.RmseOutput, 0 to 2");
-  TILEWIRE_ASSIGN_OR_RETURN(auto plan,
-                            rmse::Plan::Make(a, {op.axes().data(), static_cast<size_t>(op.axes_size())},
-                                             static_cast<rmse::Output>(op.output())));
-  return engine::MakeRmse(std::move(plan));
-}
-
-Result<std::unique_ptr<engine::Operation>> TransposeOperation(const ArraySpec& input,
-                                                              const v1::TransposeOp& op) {
-  TILEWIRE_ASSIGN_OR_RETURN(
-      auto plan, transpose::Plan::Make(input, {op.axes().data(), static_cast<size_t>(op.axes_size())}));
-  return engine::MakeTranspose(std::move(plan));
-}
-
-Result<std::unique_ptr<engine::Operation>> GaussianOperation(const ArraySpec& input,
-                                                             const v1::GaussianOp& op) {
-  TILEWIRE_ASSIGN_OR_RETURN(auto plan, gaussian::Plan::Make(input, op.mean(), op.stddev()));
-  return engine::MakeGaussian(std::move(plan));
-}
-
 std::string Text(const ArraySpec& spec) {
   return std::string(Name(spec.dtype)) + " " + spec.shape.ToString();
-}
-
-Status TwoOperations() {
-  return BadValue("op", "set beside an operation of the older fields", "one of them").value();
-}
-
-/// `Request` has the oneof of Operation as its first fields, and an Operation in `op`.
-template <typename Request>
-Result<v1::Operation> Asked(const Request& request, bool older) {
-  if (older && request.has_op()) return Fail(TwoOperations());
-  v1::Operation asked = request.op();
-  if (request.has_rmse()) *asked.mutable_rmse() = request.rmse();
-  if (request.has_transpose()) *asked.mutable_transpose() = request.transpose();
-  if (request.has_gaussian_pdf()) *asked.mutable_gaussian_pdf() = request.gaussian_pdf();
-  return asked;
 }
 
 }  // namespace
@@ -126,25 +85,6 @@ Status WrongCount(const std::string& field, int count, size_t wanted) {
   return BadValue(field, std::to_string(count) + " specs", std::to_string(wanted)).value();
 }
 
-size_t OperandCount(const v1::Operation& operation) {
-  if (operation.operation_case() == v1::Operation::OPERATION_NOT_SET) return 0;
-  return operation.has_rmse() ? 2 : 1;
-}
-
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Operation& operation,
-                                                       std::span<const ArraySpec> operands) {
-  if (operation.has_transpose()) return TransposeOperation(operands[0], operation.transpose());
-  if (operation.has_gaussian_pdf()) return GaussianOperation(operands[0], operation.gaussian_pdf());
-  return RmseOperation(operands[0], operands[1], operation.rmse());
-}
-
-Result<v1::Operation> AskedOf(const v1::Open& open) {
-  return Asked(open, open.operation_case() != v1::Open::OPERATION_NOT_SET);
-}
-Result<v1::Operation> AskedOf(const v1::DescribeKernelsRequest& request) {
-  return Asked(request, request.operation_case() != v1::DescribeKernelsRequest::OPERATION_NOT_SET);
-}
-
 Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
                                const std::string& field) {
   if (spec.dtype() == v1::DTYPE_UNSPECIFIED && spec.shape_size() == 0) return resident.spec();
@@ -153,10 +93,22 @@ Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::Resident
   return BadValue(field, Text(said), Text(resident.spec()) + ", as the stored array, or nothing");
 }
 
+size_t OperandCount(const v1::Operation& operation) {
+  const Named named = NamedBy(operation);
+  return named.descriptor != nullptr ? named.descriptor->operands.size() : 0;
+}
+
+Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Operation& operation,
+                                                       std::span<const ArraySpec> operands) {
+  Named named = NamedBy(operation);
+  if (named.descriptor == nullptr) return Fail(NoOperation("operation", OperationNames()));
+  return named.descriptor->Make(operands, std::move(named.attributes));
+}
+
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open, const v1::Operation& asked,
                                                        const std::vector<engine::ArrayUse>& residents) {
   const size_t wanted = open.has_put() ? 1 : OperandCount(asked);
-  if (wanted == 0) return Fail(NoOperation("open.operation", "rmse, transpose, gaussian_pdf or put"));
+  if (wanted == 0) return Fail(NoOperation("open.operation", OperationNames("put")));
   const auto said = static_cast<size_t>(open.operands_size());
   std::vector<ArraySpec> operands;
   for (size_t i = 0; i < wanted && said <= wanted; ++i) {
@@ -173,19 +125,23 @@ Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open, con
   return OperationOf(asked, operands);
 }
 
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request,
-                                                       const v1::Operation& asked) {
-  const size_t wanted = OperandCount(asked);
-  if (wanted == 0 && request.operands_size() == 0) return std::unique_ptr<engine::Operation>();
-  if (wanted == 0) return Fail(NoOperation("operation", "rmse, transpose or gaussian_pdf"));
+Result<KernelQuestion> QuestionOf(const v1::DescribeKernelsRequest& request) {
+  TILEWIRE_ASSIGN_OR_RETURN(const v1::Operation asked, AskedOf(request));
+  Named named = NamedBy(asked);
+  if (named.descriptor == nullptr && request.operands_size() == 0) return KernelQuestion();
+  if (named.descriptor == nullptr) return Fail(NoOperation("operation", OperationNames()));
+  const size_t wanted = named.descriptor->operands.size();
   if (static_cast<size_t>(request.operands_size()) != wanted)
     return Fail(WrongCount("operands", request.operands_size(), wanted));
   std::vector<ArraySpec> operands;
-  for (int i = 0; i < request.operands_size(); ++i) {
+  for (const v1::ArraySpec& spec : request.operands()) {
     TILEWIRE_ASSIGN_OR_RETURN(operands.emplace_back(),
-                              FromProto(request.operands(i), "operands[" + std::to_string(i) + "]"));
+                              FromProto(spec, "operands[" + std::to_string(operands.size()) + "]"));
   }
-  return OperationOf(asked, operands);
+  KernelQuestion question{.text = named.descriptor->Text(operands, named.attributes)};
+  TILEWIRE_ASSIGN_OR_RETURN(question.operation,
+                            named.descriptor->Make(operands, std::move(named.attributes)));
+  return question;
 }
 
 Result<PageRequest> PageOf(uint32_t page_size, const std::string& page) {

@@ -1,5 +1,5 @@
 // Between protobuf messages and the types of kernels and engine. Every check of a request's fields is here or
-// in the plans.
+// in the descriptors.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ void DescribeResult(const engine::Job& job, v1::ArrayResult* out);
 
 /// How many operands an operation has; 0 where `operation` names none.
 size_t OperandCount(const v1::Operation& operation);
-/// The operation on operands of these specs, as many as it has. INVALID_ARGUMENT when they differ or the plan
-/// refuses them.
+/// The operation on operands of these specs. INVALID_ARGUMENT as Descriptor::Make says, and where it names
+/// none.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Operation& operation,
                                                        std::span<const ArraySpec> operands);
 /// The refusal of a request whose `field` names no operation.
@@ -39,10 +39,6 @@ Status WrongCount(const std::string& field, int count, size_t wanted);
 /// says something else.
 Result<ArraySpec> ResidentSpec(const v1::ArraySpec& spec, const engine::ResidentArray& resident,
                                const std::string& field);
-/// What a request names in its own oneof or in its `op`; nothing for put and where it names none.
-/// INVALID_ARGUMENT where it does both.
-Result<v1::Operation> AskedOf(const v1::Open& open);
-Result<v1::Operation> AskedOf(const v1::DescribeKernelsRequest& request);
 /// Which part of a list a request asks for.
 struct PageRequest {
   uint64_t begin = 0;
@@ -55,10 +51,13 @@ Result<PageRequest> PageOf(uint32_t page_size, const std::string& page);
 /// operands. `residents`: [operand], null where an operand is no resident array.
 Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::Open& open, const v1::Operation& asked,
                                                        const std::vector<engine::ArrayUse>& residents);
-/// The operation of a question about kernels, which asks for `asked`, null where it names none;
+/// A question about kernels: those of an operation, told as `text`, or, with null, the catalogue.
+struct KernelQuestion {
+  std::unique_ptr<engine::Operation> operation;
+  std::string text;
+};
 /// INVALID_ARGUMENT as above.
-Result<std::unique_ptr<engine::Operation>> OperationOf(const v1::DescribeKernelsRequest& request,
-                                                       const v1::Operation& asked);
+Result<KernelQuestion> QuestionOf(const v1::DescribeKernelsRequest& request);
 
 /// How the client wants the job to be run, but for streams and windows, which are the call form's;
 /// INVALID_ARGUMENT for a block size out of bounds or an idempotency key that is none.

@@ -6,7 +6,7 @@ namespace tilewire::rpc {
 
 Result<engine::ArrayUse> Finder::Array(const std::string& id, const std::string& field) {
   if (const auto known = arrays_.find(id); known != arrays_.end()) return known->second;
-  TILEWIRE_ASSIGN_OR_RETURN(engine::ArrayUse use, engine_->arrays().Use(id, identity_, field));
+  TILEWIRE_ASSIGN_OR_RETURN(engine::ArrayUse use, array_store_->Use(id, identity_, field));
   arrays_.emplace(id, use);
   return use;
 }
@@ -15,7 +15,7 @@ Result<engine::RegionPart> Finder::Place(const v1::RegionPlace& place, const std
   auto known = regions_.find(place.region());
   if (known == regions_.end()) {
     TILEWIRE_ASSIGN_OR_RETURN(engine::RegionUse use,
-                              engine_->regions().Use(place.region(), identity_, field + ".region"));
+                              region_store_->Use(place.region(), identity_, field + ".region"));
     known = regions_.emplace(place.region(), std::move(use)).first;
   }
   return engine::RegionPart{.region = known->second, .offset = place.offset(), .field = field};

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/engine.h"
+#include "server/engine/job/options.h"
+#include "server/engine/stores/array_store.h"
+#include "server/engine/stores/region_store.h"
 #include "tilewire/v1/kernels.pb.h"
 
 namespace tilewire::rpc {
@@ -14,7 +16,8 @@ namespace tilewire::rpc {
 /// The caller's arrays and regions. One that is named twice is used once. Used by one thread at a time.
 class Finder {
  public:
-  Finder(engine::Engine* engine, std::string identity) : engine_(engine), identity_(std::move(identity)) {}
+  Finder(engine::ArrayStore* arrays, engine::RegionStore* regions, std::string identity)
+      : array_store_(arrays), region_store_(regions), identity_(std::move(identity)) {}
   /// Fails as ArrayStore::Use does; `field` is to blame.
   Result<engine::ArrayUse> Array(const std::string& id, const std::string& field);
   /// Fails as RegionStore::Use does; `field` is the place's. Whether the region has the bytes is not known
@@ -22,7 +25,8 @@ class Finder {
   Result<engine::RegionPart> Place(const v1::RegionPlace& place, const std::string& field);
 
  private:
-  engine::Engine* const engine_;
+  engine::ArrayStore* const array_store_;
+  engine::RegionStore* const region_store_;
   const std::string identity_;
   std::map<std::string, engine::ArrayUse> arrays_;
   std::map<std::string, engine::RegionUse> regions_;

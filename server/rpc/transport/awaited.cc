@@ -11,18 +11,18 @@ Awaited& Awaited::OfThisThread() {
   return awaited;
 }
 
-void Awaited::Keep(std::shared_ptr<engine::Job> job) {
+void Awaited::Keep(std::shared_ptr<Lookout> lookout) {
   Leave();
-  job_ = std::move(job);
+  lookout_ = std::move(lookout);
 }
 
 void Awaited::Look() {
-  const std::shared_ptr<engine::Job> job = job_;  // what runs meanwhile may keep another one
-  if (!job->Await() && job_ == job) job_ = nullptr;
+  const std::shared_ptr<Lookout> lookout = lookout_;  // what runs meanwhile may keep another one
+  if (!lookout->Look() && lookout_ == lookout) lookout_ = nullptr;
 }
 
 void Awaited::Leave() {
-  if (const auto job = std::exchange(job_, nullptr)) job->Help();
+  if (const auto lookout = std::exchange(lookout_, nullptr)) lookout->Leave();
 }
 
 void ServeJobs(grpc::CompletionQueue* queue) {

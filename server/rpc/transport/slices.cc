@@ -11,7 +11,7 @@ namespace {
 
 struct Hold {
   std::shared_ptr<const void> piece;
-  engine::Engine* engine;
+  DropSoon drop;
 };
 
 /// What gRPC notes of a message beside its bytes, which no public class tells.
@@ -26,7 +26,7 @@ class Peek final : public grpc::ProtoBufferReader {
 // Runs on any gRPC thread, perhaps under its locks: it only passes the buffer on.
 void Release(void* data) {
   std::unique_ptr<Hold> hold(static_cast<Hold*>(data));
-  hold->engine->DropSoon(std::move(hold->piece));
+  hold->drop(std::move(hold->piece));
 }
 
 }  // namespace
@@ -54,14 +54,13 @@ Status Received::Take(grpc::ByteBuffer* buffer) {
   return {};
 }
 
-size_t Message::AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes,
-                         engine::Engine* engine) {
-  const std::byte* data = piece.data + from;
+size_t Message::AddShared(const std::byte* data, size_t bytes, const std::shared_ptr<const void>& hold,
+                          const DropSoon& drop) {
   if (bytes <= kMaxCopiedOutputBytes) {
     slices_.emplace_back(data, bytes);
     return bytes;
   }
-  slices_.emplace_back(const_cast<std::byte*>(data), bytes, &Release, new Hold{piece.hold, engine});
+  slices_.emplace_back(const_cast<std::byte*>(data), bytes, &Release, new Hold{hold, drop});
   return 0;
 }
 

@@ -3,14 +3,19 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/array/status.h"
 #include "proto/wire/codec.h"
-#include "server/engine/engine.h"
 
 namespace tilewire::rpc {
+
+/// Drops a reference soon, on a thread where that may start what it likes. It is called on any thread of
+/// gRPC's, perhaps under its locks.
+using DropSoon = std::function<void(std::shared_ptr<const void>)>;
 
 /// UNIMPLEMENTED `COMPRESSED` where the message came compressed.
 Status CheckUncompressed(grpc::ByteBuffer* message);
@@ -43,10 +48,10 @@ class Message {
  public:
   void AddCopy(const std::string& bytes) { slices_.emplace_back(bytes); }
   void AddCopy(const std::byte* data, size_t bytes) { slices_.emplace_back(data, bytes); }
-  /// Bytes [from, from + bytes) of the piece: small ones are copied, others sent from where they are; the
-  /// piece's hold is dropped by the engine once gRPC has let go of the last of them. Returns how many bytes
-  /// it copied.
-  size_t AddPiece(const engine::OutputPiece& piece, size_t from, size_t bytes, engine::Engine* engine);
+  /// Few bytes are copied, others sent from where they are: `hold` keeps them there, and is handed to `drop`
+  /// once gRPC has let go of the last of them. Returns how many bytes it copied.
+  size_t AddShared(const std::byte* data, size_t bytes, const std::shared_ptr<const void>& hold,
+                   const DropSoon& drop);
   grpc::ByteBuffer Build() { return grpc::ByteBuffer(slices_.data(), slices_.size()); }
 
  private:

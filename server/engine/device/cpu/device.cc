@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "server/base/limits.h"
 #include "server/base/memory.h"
@@ -22,9 +23,7 @@
 namespace tilewire::engine {
 namespace {
 
-/// Operand bytes of one piece of a loop: long against handing it out (some 20 µs), short against a range.
-constexpr int64_t kPieceBytes = 256 * kKiB;
-/// Copies are split less finely: one thread already gets a good part of the memory rate.
+/// Copies are split less finely than kernels: one thread already gets a good part of the memory rate.
 constexpr int64_t kCopyPieceBytes = kMiB;
 /// Pieces from here on are mapped one by one and go back to the system when freed; smaller ones would run
 /// into the kernel's limit of 65,530 mappings.
@@ -65,46 +64,18 @@ std::string ProcessorName() {
   return "CPU";
 }
 
-int64_t Grain(int64_t bytes_per_item) {
-  return kPieceBytes / std::max<int64_t>(bytes_per_item, 1);
-}
+/// A lane's thread and the workers, for the loops of host kernels.
+class LaneTeam final : public Team {
+ public:
+  explicit LaneTeam(WorkerPool* pool) : pool_(pool) {}
+  int threads() const override { return pool_->threads() + 1; }
 
-// One overload a kind of work: how it splits over the pool.
-
-void Run(WorkerPool& pool, const RmseRange& work) {
-  const int64_t grain = rmse::HostGrain(*work.plan, work.range, pool.threads() + 1);
-  pool.ParallelFor(work.range.items(), grain, [&](int64_t begin, int64_t end) {
-    rmse::HostRange(*work.plan, work.range, begin, end, work.a, work.b, work.tile_sums);
-  });
-}
-
-void Run(WorkerPool& pool, const RmseFinish& work) {
-  const rmse::Layout& layout = work.plan->layout();
-  pool.ParallelFor(layout.segments, Grain(layout.tiles * 8 + 8), [&](int64_t begin, int64_t end) {
-    rmse::HostFinish(*work.plan, begin, end, work.tile_sums, work.result);
-  });
-}
-
-void Run(WorkerPool& pool, const RmseWhole& work) {
-  Run(pool, RmseRange{work.plan, work.plan->whole(), work.a, work.b, work.tile_sums});
-  Run(pool, RmseFinish{work.plan, work.tile_sums, work.result});
-}
-
-void Run(WorkerPool& pool, const TransposeRange& work) {
-  const int64_t items = transpose::HostItems(*work.plan, work.range);
-  const int64_t item_bytes = (work.range.byte_end - work.range.byte_begin) / std::max<int64_t>(items, 1);
-  pool.ParallelFor(items, Grain(item_bytes), [&](int64_t begin, int64_t end) {
-    transpose::HostRange(*work.plan, work.range, begin, end, work.in, work.out);
-  });
-}
-
-void Run(WorkerPool& pool, const GaussianRange& work) {
-  const int64_t items = gaussian::HostItems(*work.plan, work.range);
-  const int64_t bytes = 2 * (work.range.end - work.range.begin) * SizeOf(work.plan->input().dtype);
-  pool.ParallelFor(items, Grain(bytes / std::max<int64_t>(items, 1)), [&](int64_t begin, int64_t end) {
-    gaussian::HostRange(*work.plan, work.range, begin, end, work.in, work.out);
-  });
-}
+ private:
+  void Share(int64_t items, int64_t grain, const Pieces& body) override {
+    pool_->ParallelFor(items, grain, body);
+  }
+  WorkerPool* const pool_;
+};
 
 struct Copy {
   std::byte* to;
@@ -128,7 +99,8 @@ Status Run(WorkerPool& pool, const Copy& copy) {
 }
 
 Status Run(WorkerPool& pool, const Work& work) {
-  std::visit([&pool](const auto& kind) { Run(pool, kind); }, work);
+  LaneTeam team(&pool);
+  work.problem->RunHost(work.step, work.buffers, team);
   return {};
 }
 

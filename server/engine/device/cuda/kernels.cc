@@ -5,7 +5,7 @@
 
 #include "kernels/array/kernel_info_cuda.h"
 #include "kernels/ladder/ladder_cuda.h"
-#include "server/engine/device/cuda/launch.h"
+#include "kernels/operation/operation_cuda.h"
 
 namespace tilewire::engine {
 namespace {
@@ -43,8 +43,9 @@ Status AppendGroup(int ordinal, CudaHealth* health, const std::string& group, co
 }  // namespace
 
 Result<std::vector<KernelInfo>> DescribeCudaWork(int ordinal, const Work& work, CudaHealth* health) {
-  return DescribeLaunches(ordinal, health,
-                          [&](const gpu::Launcher& launcher) { return Enqueue(work, launcher); });
+  return DescribeLaunches(ordinal, health, [&](const gpu::Launcher& launcher) {
+    return EnqueueStep(*work.problem, work.step, work.buffers, launcher);
+  });
 }
 
 Result<std::vector<LadderKernel>> DescribeCudaLadder(int ordinal, CudaHealth* health) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/array/copy_cuda.h"
-#include "server/engine/device/cuda/launch.h"
+#include "kernels/operation/operation_cuda.h"
 
 namespace tilewire::engine {
 namespace {
@@ -84,9 +84,8 @@ void CudaLane::CopyShared(std::byte* to, const std::byte* from, size_t bytes, On
 }
 
 void CudaLane::Launch(const Work& work, OnComplete done) {
-  const bool awaited = std::holds_alternative<RmseWhole>(work);
-  Submit([&](cudaStream_t s) { return Enqueue(work, s); }, std::move(done), awaited ? kLongSpin : kSpin,
-         false);
+  Submit([&](cudaStream_t s) { return EnqueueStep(*work.problem, work.step, work.buffers, s); },
+         std::move(done), work.problem->range_finishes() ? kLongSpin : kSpin, false);
 }
 
 template <typename EnqueueOn>
