@@ -25,6 +25,7 @@ Status Engine::MakeLanes() {
   TILEWIRE_ASSIGN_OR_RETURN(copy_rates_,
                             MeasureCopies(device_.get(), lanes_.front().get(), options_.block_bytes));
   bulk_.copy_rates = copy_rates_;
+  planner_.SetCopyRates(copy_rates_);
   for (auto& small : small_) small->context.copy_rates = copy_rates_;
   return {};
 }

@@ -32,7 +32,7 @@ BASE = OPERATION + ("server/base/",)
 DEVICE = BASE + ("kernels/ladder/", "server/engine/device/")  # the ladder for introspection
 RUN = DEVICE + ("server/engine/operation/",)
 ADMISSION = BASE + ("server/engine/admission/",)
-MEASURE = DEVICE + ("server/engine/measure/",)
+MEASURE = DEVICE + ("server/engine/admission/", "server/engine/measure/")
 STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
 JOB = RUN + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")
@@ -67,10 +67,9 @@ LAYERS = {
     "server/engine/measure/": (MEASURE, GRPC + PROTOBUF),
     "server/engine/stores/": (STORES, GRPC + PROTOBUF),
     "server/engine/job/": (JOB, GRPC + PROTOBUF),
-    # Members of Engine, which stand with what they are about: they see all of the engine.
-    "server/engine/admission/leases.cc": (ENGINE, GRPC + PROTOBUF),
-    "server/engine/measure/leased_ceilings.cc": (ENGINE, GRPC + PROTOBUF),
-    "server/engine/job/block_size.cc": (ENGINE, GRPC + PROTOBUF),
+    # What a job asks admission for, and gets: above jobs, whose parts these plan and lease.
+    **{"server/engine/admission/" + name: (JOB, GRPC + PROTOBUF)
+       for name in ("planner.h", "planner.cc", "memory_plan.cc", "leaser.h", "leaser.cc")},
     "server/rpc/": (RPC, ()),
     "server/rpc/conversions/": (CONVERSIONS + HOST_KERNELS, ()),  # the server's table names the operations
     "server/rpc/transport/": (TRANSPORT, ()),

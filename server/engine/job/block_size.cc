@@ -1,8 +1,8 @@
-// How large a job's blocks are.
+#include "server/engine/job/block_size.h"
+
 #include <algorithm>
 
 #include "server/base/limits.h"
-#include "server/engine/engine.h"
 
 namespace tilewire::engine {
 namespace {
@@ -21,13 +21,13 @@ bool NeedsNoStaging(const Operation& operation, const JobOptions& options) {
 
 }  // namespace
 
-int64_t Engine::BlockBytes(const Operation& operation, const JobOptions& options) const {
+int64_t BlockBytes(const Operation& operation, const JobOptions& options, const BlockRule& rule,
+                   const CopyRates& rates) {
   if (options.block_bytes > 0) return options.block_bytes;
-  if (!options_.fit_blocks) return options_.block_bytes;
-  const int64_t most = NeedsNoStaging(operation, options)
-                           ? std::max(options_.block_bytes, kLargestUnstagedBlock)
-                           : options_.block_bytes;
-  return BlockFor(operation.operands()[0].bytes(), most, copy_rates_);
+  if (!rule.fit) return rule.bytes;
+  const int64_t most =
+      NeedsNoStaging(operation, options) ? std::max(rule.bytes, kLargestUnstagedBlock) : rule.bytes;
+  return BlockFor(operation.operands()[0].bytes(), most, rates);
 }
 
 }  // namespace tilewire::engine
