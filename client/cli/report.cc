@@ -16,9 +16,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-using Stage = std::pair<const char*, std::optional<double>>;
+using StageTime = std::pair<const char*, std::optional<double>>;
 
-std::array<Stage, 7> Stages(const client::Timing& t) {
+std::array<StageTime, 7> Stages(const client::Timing& t) {
   return {{{"queue", t.queue_us},
            {"receive", t.receive_us},
            {"stage", t.stage_us},

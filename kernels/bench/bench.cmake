@@ -15,6 +15,7 @@ else()
   list(APPEND _bench_core bench/ranges_none.cc)
 endif()
 tilewire_library(bench_core SOURCES ${_bench_core} DEPS tilewire_array tilewire_figures CLI11::CLI11 nlohmann_json::nlohmann_json)
+tilewire_together(tilewire_bench_core)
 target_compile_definitions(tilewire_bench_core PUBLIC TILEWIRE_VERSION="${PROJECT_VERSION}")
 if(TILEWIRE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")   # sees uninitialised members in its own <regex>
   target_compile_options(tilewire_bench_core PUBLIC -Wno-maybe-uninitialized)

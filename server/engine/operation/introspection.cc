@@ -11,7 +11,7 @@ namespace {
 
 /// Questions that may wait; each holds a plan, and nobody has reason to ask that often.
 constexpr size_t kMaxQuestions = 64;
-constexpr int64_t kRetryAfterMs = 250;
+constexpr int64_t kCatalogueRetryMs = 250;
 
 bool SameLaunch(const KernelInfo& a, const KernelInfo& b) {
   return a.name == b.name && a.dynamic_shared_bytes == b.dynamic_shared_bytes &&
@@ -103,8 +103,9 @@ void Introspection::Ask(Question question) {
       return;
     }
   }
-  question.on_kernels(Fail(Busy(
-      "too many questions about kernels wait; allowed: " + std::to_string(kMaxQuestions), kRetryAfterMs)));
+  question.on_kernels(
+      Fail(Busy("too many questions about kernels wait; allowed: " + std::to_string(kMaxQuestions),
+                kCatalogueRetryMs)));
 }
 
 void Introspection::Serve() {

@@ -15,7 +15,6 @@ namespace tilewire::rpc {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
 /// One row an operation: the member of v1::Operation that names it.
 struct Row {
@@ -28,7 +27,7 @@ constexpr Row kTable[] = {
     {v1::Operation::kGaussianPdf, &gaussian::kDescriptor},
 };
 
-AttributeValue ValueOf(const Message& message, const FieldDescriptor* field) {
+AttributeValue ValueOf(const google::protobuf::Message& message, const FieldDescriptor* field) {
   const auto* const reflection = message.GetReflection();
   if (field->is_repeated()) {
     const auto all = reflection->GetRepeatedFieldRef<int32_t>(message, field);
@@ -63,7 +62,7 @@ Named NamedBy(const v1::Operation& operation) {
     if (row.member != operation.operation_case()) continue;
     Named named{.descriptor = row.descriptor, .attributes = {}};
     const auto* const member = v1::Operation::descriptor()->FindFieldByNumber(row.member);
-    const Message& message = operation.GetReflection()->GetMessage(operation, member);
+    const google::protobuf::Message& message = operation.GetReflection()->GetMessage(operation, member);
     for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor* const field = message.GetDescriptor()->field(i);
       named.attributes.Set(field->name(), ValueOf(message, field));
