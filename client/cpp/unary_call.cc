@@ -1,8 +1,11 @@
 #include "client/cpp/unary_call.h"
 
+#include <grpcpp/impl/client_unary_call.h>
+#include <grpcpp/impl/rpc_method.h>
+
 #include "client/cpp/convert.h"
 #include "client/cpp/wire_form.h"
-#include "tilewire/v1/kernels.grpc.pb.h"
+#include "tilewire/v1/kernels.pb.h"
 
 namespace tilewire::client {
 namespace {
