@@ -6,20 +6,28 @@
 namespace tilewire::load {
 namespace {
 
-/// Compares a result with the expected one as it comes, on any threads.
+/// Compares results with the expected ones as they come, on any threads.
 class Judge {
  public:
-  explicit Judge(const std::vector<uint8_t>& expected) : expected_(expected) {}
-  Status Take(uint64_t offset, std::span<const uint8_t> bytes) {
-    const bool inside = offset <= expected_.size() && bytes.size() <= expected_.size() - offset;
-    if (!inside || std::memcmp(expected_.data() + offset, bytes.data(), bytes.size()) != 0) wrong_ = true;
+  explicit Judge(const std::vector<std::vector<uint8_t>>& expected) : expected_(expected) {}
+  Status Take(size_t result, uint64_t offset, std::span<const uint8_t> bytes) {
+    wrong_ = wrong_ || result >= expected_.size() || !Same(expected_[result], offset, bytes);
     compared_ += bytes.size();
     return {};
   }
-  bool right() const { return !wrong_ && compared_ == expected_.size(); }
+  bool right() const {
+    uint64_t all = 0;
+    for (const auto& bytes : expected_) all += bytes.size();
+    return !wrong_ && compared_ == all;
+  }
 
  private:
-  const std::vector<uint8_t>& expected_;
+  static bool Same(const std::vector<uint8_t>& expected, uint64_t offset, std::span<const uint8_t> bytes) {
+    return offset <= expected.size() && bytes.size() <= expected.size() - offset &&
+           std::memcmp(expected.data() + offset, bytes.data(), bytes.size()) == 0;
+  }
+
+  const std::vector<std::vector<uint8_t>>& expected_;
   std::atomic<bool> wrong_ = false;
   std::atomic<uint64_t> compared_ = 0;
 };
@@ -89,17 +97,21 @@ Answer Service::Make(const Request& request, const Tuning& tuning, const std::st
   options.concurrent_sink = true;
   options.trace = request.trace;
   Tune(tuning, &options);
-  const std::vector<uint8_t>& expected = inputs_.at(request.operation, request.input).expected;
+  const auto& expected = inputs_.at(request.operation, request.input).expected;
   Judge judge(expected);
-  const auto sink = [&judge](uint64_t offset, std::span<const uint8_t> bytes) {
-    return judge.Take(offset, bytes);
+  const client::ResultSink sink = [&judge](size_t result, uint64_t offset, std::span<const uint8_t> bytes) {
+    return judge.Take(result, offset, bytes);
   };
   client::Client& client = clients_[request.caller % clients_.size()];
   const SharedArrays::ResultPlace result = shared_.Result(request.operation, request.caller);
-  if (result.data != nullptr) Spoil(result.data, expected.size());
+  if (result.data != nullptr)
+    for (size_t k = 0; k < expected.size(); ++k)
+      Spoil(result.data + spec.result_offset(k), expected[k].size());
   auto reply = result.data != nullptr ? client.ExecuteInto(spec.operation, operands, result.place, options)
                                       : client.Execute(spec.operation, operands, sink, options);
-  if (reply && result.data != nullptr) (void)judge.Take(0, {result.data, expected.size()});
+  if (reply && result.data != nullptr)
+    for (size_t k = 0; k < expected.size(); ++k)
+      (void)judge.Take(k, 0, {result.data + spec.result_offset(k), expected[k].size()});
   Answer answer{
       .bytes = spec.bytes(), .resident_bytes = spec.resident_bytes(), .region_bytes = spec.region_bytes()};
   if (!reply) {
@@ -107,7 +119,7 @@ Answer Service::Make(const Request& request, const Tuning& tuning, const std::st
     answer.lost = stays && answer.status.code() == Code::kNotFound;
     return answer;
   }
-  answer.right = judge.right() && reply->spec == spec.result;
+  answer.right = judge.right() && reply->specs == spec.results;
   answer.reply = *std::move(reply);
   return answer;
 }

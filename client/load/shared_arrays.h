@@ -13,12 +13,12 @@
 
 namespace tilewire::load {
 
-/// One region an operation: the operands of all inputs, and a place for the result of each caller. What the
+/// One region an operation: the operands of all inputs, and a place for the results of each caller. What the
 /// const methods give is immutable once Share() is done, so they may be called from any thread, also while
 /// Forget() runs; the memory stays as long as this object.
 class SharedArrays {
  public:
-  /// Where a caller's result goes.
+  /// Where a caller's results go.
   struct ResultPlace {
     uint8_t* data = nullptr;  ///< null: it comes over the wire
     client::RegionPlace place;

@@ -15,7 +15,7 @@
 namespace tilewire::load {
 
 struct StudyOptions {
-  std::string operation = "rmse";  ///< "rmse", "transpose", "gaussian-pdf"
+  std::string operation{client::Operations().front().command};  ///< a command
   DType dtype = DType::kF32;
   std::vector<uint64_t> sizes;  ///< bytes of one operand, rounded to whole elements
   std::vector<uint32_t> connections{1};
@@ -26,7 +26,8 @@ struct StudyOptions {
   uint64_t seed = 1;
 };
 
-/// The call of a study at one size: a vector, or for a transpose a matrix as square as powers of two allow.
+/// The call of a study at one size: a vector or, where the operation's row wants it, a matrix as square as
+/// powers of two allow.
 Result<OperationSpec> StudyOperation(const StudyOptions& options, uint64_t size);
 
 /// One configuration, one way.
