@@ -21,8 +21,9 @@ struct Step {
 /// Where a problem's arrays lie, in memory that kernels reach. Small enough to be handed around by value.
 struct Buffers {
   std::array<std::byte*, kMaxOperands> operands{};
-  /// The result area: every result at its Problem::result_offset().
-  std::byte* result = nullptr;
+  /// One after the other in one area (Problem::PlaceResults), or each in memory of its own where it is to
+  /// stay as an array of its own. Aligned to kResultAlignment.
+  std::array<std::byte*, kMaxResults> results{};
   std::byte* scratch = nullptr;  ///< null when scratch_bytes() is 0
 };
 

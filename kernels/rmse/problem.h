@@ -33,7 +33,7 @@ class RmseProblem : public Problem {
   /// What range `index` computes on buffers that Problem::RunHost() would be given.
   virtual Sums sums(int64_t index) const { return {&plan_, plan_.range(index), 0}; }
   static double* TileSums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
-  static double* Values(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.result); }
+  static double* Values(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.results[0]); }
 
   std::span<const ArraySpec> operands() const override { return operands_; }
   std::span<const ArraySpec> results() const override { return {&plan_.result(), 1}; }

@@ -12,7 +12,7 @@ RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Devic
 Status RegionStore::EnterLocked(const RegionEntry& entry) {
   if (!closed_.ok()) return closed_;
   Entries none;  // are evictable
-  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry, held_, kMaxRegions, &none));
+  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, kMaxRegions, &none));
   if (entry.on_device()) {
     int64_t& own = on_device_[entry.identity];
     if (own >= kMaxDeviceRegionsPerIdentity)
