@@ -24,14 +24,14 @@ enum class Metric : uint8_t {
   kSumAbs = 4,
   kMean = 5,  ///< of d, signed
   kSum = 6,
-  kMaxAbs = 7,        ///< largest |d|; NaN where every pair is NaN
-  kMaxAbsIndex = 8,   ///< the first row-major index in the segment that attains it; -1 where every pair is NaN
-  kNanPairs = 9,      ///< pairs whose d is NaN
+  kMaxAbs = 7,       ///< largest |d|; NaN where every pair is NaN
+  kMaxAbsIndex = 8,  ///< the first row-major index in the segment that attains it; -1 where every pair is NaN
+  kNanPairs = 9,     ///< pairs whose d is NaN
   kUnequalPairs = 10  ///< pairs with a != b: NaN is unequal to all, -0 equals +0
 };
 inline constexpr int kMetrics = 11;
-/// "rmse", "mse", "sum_squares", "mean_abs", "sum_abs", "mean", "sum", "max_abs", "max_abs_index", "nan_pairs",
-/// "unequal_pairs".
+/// "rmse", "mse", "sum_squares", "mean_abs", "sum_abs", "mean", "sum", "max_abs", "max_abs_index",
+/// "nan_pairs", "unequal_pairs".
 std::string_view Name(Metric metric);
 /// f64 for values, u64 for counts, i64 for the index: all of 8 bytes.
 DType TypeOf(Metric metric);

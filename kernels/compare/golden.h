@@ -15,8 +15,8 @@ struct GoldenCase {
   std::string_view name;  ///< "f32/4097", "f64/huge/3"
   DType dtype;
   rmse::GoldenPattern pattern;
-  int64_t n;                   ///< one segment of n pairs
-  uint64_t expected[kMetrics]; ///< by metric
+  int64_t n;                    ///< one segment of n pairs
+  uint64_t expected[kMetrics];  ///< by metric
 };
 
 /// Every real dtype at n = 1, 2, 3, 255, 256, 257, 4095, 4096, 4097 and 12289, then the special patterns.

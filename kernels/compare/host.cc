@@ -94,8 +94,7 @@ void HostFinish(const rmse::Plan& plan, Kept kept, int64_t segment_begin, int64_
   Totals totals;
   for (int64_t begin = segment_begin; begin < segment_end; begin += kTogether) {
     const int64_t count = std::min(kTogether, segment_end - begin);
-    for (int64_t i = 0; i < count; ++i)
-      Combine(kept, planes, (begin + i) * tiles, tiles, totals.Of(kept), i);
+    for (int64_t i = 0; i < count; ++i) Combine(kept, planes, (begin + i) * tiles, tiles, totals.Of(kept), i);
     best(EndingOf(plan), totals.Of(kept), count, values.From(begin));
   }
 }

@@ -7,8 +7,9 @@
 namespace tilewire::compare {
 namespace {
 
-constexpr std::string_view kNames[] = {"rmse", "mse",     "sum_squares",   "mean_abs",  "sum_abs",      "mean",
-                                       "sum",  "max_abs", "max_abs_index", "nan_pairs", "unequal_pairs"};
+constexpr std::string_view kNames[] = {"rmse",          "mse",       "sum_squares",  "mean_abs",
+                                       "sum_abs",       "mean",      "sum",          "max_abs",
+                                       "max_abs_index", "nan_pairs", "unequal_pairs"};
 static_assert(std::size(kNames) == kMetrics);
 
 Kept KeptFor(std::span<const Metric> metrics) {

@@ -87,14 +87,10 @@ TEST(CompareProblem, TheSameBitsInEveryCut) {
     std::vector<int64_t> dims;
     std::vector<int32_t> axes;
     bool windows;
-  } cases[] = {{DType::kF32, {2'100'003}, {}, true},
-               {DType::kF64, {3, 700'001}, {1}, true},
-               {DType::kU8, {5'000'000}, {0}, true},
-               {DType::kI64, {200'000, 4}, {1}, true},
-               {DType::kF16, {900, 3000}, {1}, true},
-               {DType::kF64, {5, 300, 401}, {1, 2}, true},
-               {DType::kF32, {6, 500, 600}, {1}, true},
-               {DType::kF32, {20'000, 80}, {0}, false},
+  } cases[] = {{DType::kF32, {2'100'003}, {}, true},        {DType::kF64, {3, 700'001}, {1}, true},
+               {DType::kU8, {5'000'000}, {0}, true},        {DType::kI64, {200'000, 4}, {1}, true},
+               {DType::kF16, {900, 3000}, {1}, true},       {DType::kF64, {5, 300, 401}, {1, 2}, true},
+               {DType::kF32, {6, 500, 600}, {1}, true},     {DType::kF32, {20'000, 80}, {0}, false},
                {DType::kBF16, {60, 50, 700}, {0, 2}, false}};
   std::mt19937_64 random(11);
   Alone alone;
@@ -105,8 +101,7 @@ TEST(CompareProblem, TheSameBitsInEveryCut) {
                       rmse::reference::RandomOperand(spec, true, random)};
     reference::Strew(spec, 100'000, operands.a, operands.b, random);
     const auto expected = reference::Compare(spec, one.axes, operands.a, operands.b);
-    for (const std::vector<int32_t>& metrics :
-         {std::vector<int32_t>{}, {8, 0, 9, 7}, {2, 6, 3}, {1}}) {
+    for (const std::vector<int32_t>& metrics : {std::vector<int32_t>{}, {8, 0, 9, 7}, {2, 6, 3}, {1}}) {
       std::vector<int32_t> order = metrics;
       for (int32_t i = 0; i < kMetrics && metrics.empty(); ++i) order.push_back(i);
       std::vector<Bytes> wanted;
@@ -132,16 +127,17 @@ TEST(CompareProblem, SaysWhyItHasNoWindows) {
     const auto problem = MakeProblem(*Plan::Make(*MakeSpec(DType::kF32, dims), axes, {}));
     return problem->Windowed().error().ToString();
   };
-  EXPECT_EQ(why({20'000, 80}, {0}),
-            "FAILED_PRECONDITION: values of this comparison are over bytes that lie too far apart; the reduced "
-            "axes must be the last ones");
+  EXPECT_EQ(
+      why({20'000, 80}, {0}),
+      "FAILED_PRECONDITION: values of this comparison are over bytes that lie too far apart; the reduced "
+      "axes must be the last ones");
   EXPECT_EQ(why({100}, {}),
             "FAILED_PRECONDITION: this comparison cannot be cut into parts that come one after the other");
 }
 
 TEST(CompareProblem, RunsWithoutAFinishWhereSegmentsAreSingleTiles) {
-  const auto problem =
-      MakeProblem(*Plan::Make(*MakeSpec(DType::kF32, std::vector<int64_t>{500'000, 16}), std::vector<int32_t>{1}, {}));
+  const auto problem = MakeProblem(
+      *Plan::Make(*MakeSpec(DType::kF32, std::vector<int64_t>{500'000, 16}), std::vector<int32_t>{1}, {}));
   EXPECT_GT(problem->range_count(), 1);
   EXPECT_FALSE(problem->has_finish());
   EXPECT_EQ(problem->scratch_bytes(), 0);

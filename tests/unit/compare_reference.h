@@ -100,10 +100,17 @@ inline std::array<uint64_t, kMetrics> Segment(const std::vector<Pair>& pairs) {
     if (largest < 0 || less(pairs[static_cast<size_t>(largest)], pairs[i])) largest = static_cast<int64_t>(i);
   }
   const double max = largest < 0 ? NAN : std::fabs(pairs[static_cast<size_t>(largest)].d);
-  return {Bits(std::sqrt(squares / n)), Bits(squares / n), Bits(squares),
-          Bits(magnitudes / n),         Bits(magnitudes),  Bits(differences / n),
-          Bits(differences),            Bits(max),         static_cast<uint64_t>(largest),
-          nans,                         unequal};
+  return {Bits(std::sqrt(squares / n)),
+          Bits(squares / n),
+          Bits(squares),
+          Bits(magnitudes / n),
+          Bits(magnitudes),
+          Bits(differences / n),
+          Bits(differences),
+          Bits(max),
+          static_cast<uint64_t>(largest),
+          nans,
+          unequal};
 }
 
 /// Of all segments, [segment][metric].
@@ -143,7 +150,8 @@ inline void Strew(const ArraySpec& spec, uint64_t every, Bytes& a, Bytes& b, std
   if (Info(spec.dtype).kind == DTypeKind::kFloat) {
     const int mantissa = bits == 64 ? 52 : bits == 32 ? 23 : spec.dtype == DType::kF16 ? 10 : 7;
     const uint64_t one = uint64_t{1} << mantissa, infinity = (sign - 1) / one * one;
-    values = {0, sign, 1, sign | 1, one, infinity - 1, infinity, sign | infinity, infinity + 1, infinity | one / 2};
+    values = {
+        0, sign, 1, sign | 1, one, infinity - 1, infinity, sign | infinity, infinity + 1, infinity | one / 2};
   }
   for (size_t at = 0; at < a.size(); at += size) {
     if (random() % every != 0) continue;

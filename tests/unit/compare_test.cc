@@ -44,8 +44,8 @@ std::vector<std::vector<uint64_t>> RunOn(const HostIsa& isa, const Plan& plan, c
   for (const Metric metric : plan.metrics())
     values.of[static_cast<int>(metric)] =
         reinterpret_cast<std::byte*>(results[static_cast<size_t>(metric)].data());
-  const bool wide = plan.geometry().operand().dtype == DType::kI64 ||
-                    plan.geometry().operand().dtype == DType::kU64;
+  const bool wide =
+      plan.geometry().operand().dtype == DType::kI64 || plan.geometry().operand().dtype == DType::kU64;
   if (layout.tiles == 1) {
     isa.results({static_cast<double>(layout.elements), wide}, planes, layout.segments, values);
   } else {
@@ -114,12 +114,29 @@ TEST(Compare, EveryDTypeOnEveryPath) {
   const struct {
     std::vector<int64_t> dims;
     std::vector<int32_t> axes;
-  } shapes[] = {{{9, 1}, {1}},          {{5, 2}, {1}},         {{37, 9}, {1}},        {{3, 33}, {1}},
-                {{35, 64}, {1}},        {{3, 65}, {1}},        {{3, 256}, {1}},       {{2, 257}, {1}},
-                {{2, 4353}, {1}},       {{2, 9000}, {1}},      {{300, 1}, {0}},       {{4100, 3}, {0}},
-                {{300, 16}, {0}},       {{130, 17}, {0}},      {{257, 64}, {0}},      {{4400, 70}, {0}},
-                {{3, 40, 130}, {1}},    {{6, 5, 100}, {0, 2}}, {{4, 3, 2, 5}, {0, 2}}, {{70, 3, 70}, {0, 2}},
-                {{2, 3, 4, 5}, {1, 3}}, {{1}, {}},             {{}, {}}};
+  } shapes[] = {{{9, 1}, {1}},
+                {{5, 2}, {1}},
+                {{37, 9}, {1}},
+                {{3, 33}, {1}},
+                {{35, 64}, {1}},
+                {{3, 65}, {1}},
+                {{3, 256}, {1}},
+                {{2, 257}, {1}},
+                {{2, 4353}, {1}},
+                {{2, 9000}, {1}},
+                {{300, 1}, {0}},
+                {{4100, 3}, {0}},
+                {{300, 16}, {0}},
+                {{130, 17}, {0}},
+                {{257, 64}, {0}},
+                {{4400, 70}, {0}},
+                {{3, 40, 130}, {1}},
+                {{6, 5, 100}, {0, 2}},
+                {{4, 3, 2, 5}, {0, 2}},
+                {{70, 3, 70}, {0, 2}},
+                {{2, 3, 4, 5}, {1, 3}},
+                {{1}, {}},
+                {{}, {}}};
   std::mt19937_64 random(3);
   for (const DTypeInfo& info : AllDTypes()) {
     if (!IsReal(info.dtype)) continue;
@@ -159,7 +176,8 @@ TEST(Compare, TheSameBitsAsRmse) {
       std::vector<double> sums(static_cast<size_t>(its.scratch_bytes() / 8));
       rmse::HostRange(its, its.whole(), 0, its.whole().items(), a.data(), b.data(), sums.data());
       std::vector<uint64_t> expected(static_cast<size_t>(its.layout().segments));
-      rmse::HostFinish(its, 0, its.layout().segments, sums.data(), reinterpret_cast<double*>(expected.data()));
+      rmse::HostFinish(its, 0, its.layout().segments, sums.data(),
+                       reinterpret_cast<double*>(expected.data()));
       ASSERT_EQ(results[static_cast<size_t>(output)], expected) << rmse::reference::Describe(one);
     }
   }
