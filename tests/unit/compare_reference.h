@@ -129,15 +129,18 @@ inline std::vector<std::array<uint64_t, kMetrics>> Compare(const ArraySpec& spec
   return all;
 }
 
-/// As the result area holds it: metric after metric, each at a multiple of 256 bytes.
-inline Bytes ResultArea(const std::vector<std::array<uint64_t, kMetrics>>& all,
-                        const std::vector<int32_t>& metrics) {
-  const size_t bytes = 8 * all.size(), pitch = (bytes + 255) / 256 * 256;
-  Bytes area((metrics.size() - 1) * pitch + bytes);
-  for (size_t m = 0; m < metrics.size(); ++m)
+/// The bytes of each result; `metrics`: as a request lists them, all where it lists none.
+inline std::vector<Bytes> Results(const ArraySpec& spec, const std::vector<int32_t>& axes,
+                                  std::vector<int32_t> metrics, const Bytes& a, const Bytes& b) {
+  for (int32_t i = 0, none = metrics.empty(); none != 0 && i < kMetrics; ++i) metrics.push_back(i);
+  const auto all = Compare(spec, axes, a, b);
+  std::vector<Bytes> results;
+  for (const int32_t metric : metrics) {
+    Bytes& bytes = results.emplace_back(8 * all.size());
     for (size_t s = 0; s < all.size(); ++s)
-      std::memcpy(&area[m * pitch + 8 * s], &all[s][static_cast<size_t>(metrics[m])], 8);
-  return area;
+      std::memcpy(&bytes[8 * s], &all[s][static_cast<size_t>(metric)], 8);
+  }
+  return results;
 }
 
 /// Elements that metrics treat in ways of their own, strewn into operands: NaNs, infinities and zeros of both
