@@ -36,7 +36,7 @@ endif()
 
 # CUB is header-only, cuBLAS is loaded at run time: neither is linked.
 set(_bench_cuda meter_device.cc device.cc data.cu parallel.cc rmse_data.cc move_work.cc geam.cc cub_reduce.cu cases_copies.cc
-                cases_rmse.cc cases_batched.cc cases_layouts.cc cases_transpose.cc cases_permute.cc cases_gaussian.cc cases_ladder.cc)
+                cases_rmse.cc cases_batched.cc cases_layouts.cc cases_compare.cc cases_transpose.cc cases_permute.cc cases_gaussian.cc cases_ladder.cc)
 list(TRANSFORM _bench_cuda PREPEND bench/)
 target_sources(tilewire_kernel_bench PRIVATE ${_bench_cuda})
 target_link_libraries(tilewire_kernel_bench PRIVATE tilewire_ladder tilewire_kernels_cuda ${CMAKE_DL_LIBS})

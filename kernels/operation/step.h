@@ -8,7 +8,8 @@
 namespace tilewire {
 
 inline constexpr int kMaxOperands = 8;
-inline constexpr int kMaxResults = 8;
+/// More than operands: an operation may return every metric of a pair of arrays.
+inline constexpr int kMaxResults = 16;
 
 /// One of a problem's ranges, or what is left to do once all of them are done.
 struct Step {
