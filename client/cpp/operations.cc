@@ -1,7 +1,9 @@
 #include "client/cpp/operations.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "kernels/compare/problem.h"
 #include "kernels/gaussian/problem.h"
 #include "kernels/rmse/problem.h"
 #include "kernels/transpose/problem.h"
@@ -16,6 +18,44 @@ constexpr std::string_view kSource = ".npy file or array:ID";
 std::optional<std::vector<ArraySpec>> RmseOfAny(const Attributes& attributes) {
   if (!attributes.integers("axes").empty()) return std::nullopt;
   return std::vector{ArraySpec{DType::kF64, {}}};
+}
+
+std::vector<compare::Metric> MetricsOf(const Attributes& attributes) {
+  std::vector<compare::Metric> metrics;
+  for (const int32_t metric : attributes.integers("metrics"))
+    metrics.push_back(static_cast<compare::Metric>(metric));
+  for (int metric = 0; attributes.integers("metrics").empty() && metric < compare::kMetrics; ++metric)
+    metrics.push_back(static_cast<compare::Metric>(metric));
+  return metrics;
+}
+
+std::vector<std::string_view> MetricWords() {
+  std::vector<std::string_view> words;
+  for (int metric = 0; metric < compare::kMetrics; ++metric)
+    words.push_back(compare::Name(static_cast<compare::Metric>(metric)));
+  return words;
+}
+
+std::vector<std::string> MetricNames(const Attributes& attributes) {
+  std::vector<std::string> names;
+  for (const compare::Metric metric : MetricsOf(attributes)) names.emplace_back(compare::Name(metric));
+  return names;
+}
+
+std::optional<std::vector<ArraySpec>> CompareOfAny(const Attributes& attributes) {
+  if (!attributes.integers("axes").empty()) return std::nullopt;
+  std::vector<ArraySpec> specs;
+  for (const compare::Metric metric : MetricsOf(attributes)) specs.push_back({compare::TypeOf(metric), {}});
+  return specs;
+}
+
+/// Peak signal-to-noise ratio in dB, 10 log10(range² / mse); infinite for equal arrays.
+double Psnr(double mse, double range) {
+  return 20 * std::log10(range) - 10 * std::log10(mse);
+}
+
+double NormalisedRmse(double rmse, double range) {
+  return rmse / range;
 }
 
 /// The bytes of a Fortran order array are the C order array with reversed axes, so only the permutation
@@ -80,6 +120,30 @@ const std::vector<OperationInfo>& Table() {
                   .positive = true}},
        .study = {{"mean", 0.25}, {"stddev", 1.5}},
        .published = gaussian::PublishedCases},
+      {.descriptor = &compare::kDescriptor,
+       .member = v1::Operation::kCompareFieldNumber,
+       .command = "compare",
+       .about = "All error metrics of two arrays in one pass, a line `name value` each",
+       .operands = {{"A", kSource}, {"B", ".npy file or array:ID of the same dtype and shape"}},
+       .flags = {{.attribute = "axes",
+                  .names = "--axis,--axes",
+                  .help = "Axes to reduce, such as 1,2 or -1 (default: all)"},
+                 {.attribute = "metrics",
+                  .names = "--metrics",
+                  .help = "Which, in what order, such as rmse,max_abs (default: all)",
+                  .words = MetricWords()}},
+       .shown = Shown::kNamed,
+       .json = "metrics",
+       .result_names = MetricNames,
+       .derived = {{"psnr", "mse", Psnr}, {"nrmse", "rmse", NormalisedRmse}},
+       .derived_by =
+           {.names = "--data-range",
+            .help = "Largest less smallest value that the data can have: adds psnr (dB, of mse) and nrmse "
+                    "(rmse divided by it)",
+            .value = "R",
+            .positive = true},
+       .published = compare::PublishedCases,
+       .results_of_any = CompareOfAny},
   };
   return table;
 }

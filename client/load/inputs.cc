@@ -79,7 +79,8 @@ std::vector<std::vector<uint8_t>> ExpectedResults(const OperationSpec& spec,
   // Operands are only read.
   std::vector<std::byte> area(static_cast<size_t>(problem.result_bytes()));
   std::vector<std::byte> scratch(static_cast<size_t>(problem.scratch_bytes()));
-  Buffers buffers{.operands = {}, .result = area.data(), .scratch = scratch.data()};
+  Buffers buffers{.scratch = scratch.data()};
+  problem.PlaceResults(area.data(), &buffers);
   for (size_t k = 0; k < operands.size(); ++k)
     buffers.operands[k] = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(operands[k].data()));
   Alone alone;

@@ -90,15 +90,15 @@ class HostCompareWork final : public Work {
   }
 
   Status Run(Stream) override {
-    problem_->RunHost(
-        {0}, {.operands = {a_.data(), b_.data()}, .result = result_.data(), .scratch = scratch_.data()},
-        team_);
+    Buffers buffers{.operands = {a_.data(), b_.data()}, .scratch = scratch_.data()};
+    problem_->PlaceResults(result_.data(), &buffers);
+    problem_->RunHost({0}, buffers, team_);
     return {};
   }
 
   Result<Check> Verify(Stream stream) override {
     TILEWIRE_RETURN_IF_ERROR(Run(stream));
-    const auto* const expected_of = operand().dtype == DType::kF32   ? Expected<float>
+    auto* const expected_of = operand().dtype == DType::kF32   ? Expected<float>
                                     : operand().dtype == DType::kF64 ? Expected<double>
                                                                      : Expected<uint8_t>;
     const std::vector<uint64_t> expected = expected_of(a_.data(), b_.data(), operand().shape.elements());

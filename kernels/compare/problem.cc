@@ -41,7 +41,7 @@ Planes CompareProblem::PlanesIn(const Buffers& buffers, int64_t first) const {
 Values CompareProblem::ValuesIn(const Buffers& buffers) const {
   Values values;
   for (size_t i = 0; i < plan_.metrics().size(); ++i)
-    values.of[static_cast<size_t>(plan_.metrics()[i])] = buffers.result + result_offset(i);
+    values.of[static_cast<size_t>(plan_.metrics()[i])] = buffers.results[i];
   return values;
 }
 

@@ -7,10 +7,14 @@
 #include "kernels/compare/compare.h"
 #include "kernels/operation/descriptor.h"
 #include "kernels/operation/problem.h"
+#include "kernels/operation/published.h"
 
 namespace tilewire::compare {
 
 extern const Descriptor kDescriptor;
+
+/// The golden vectors, every metric alone and all of them together.
+std::vector<PublishedCase> PublishedCases();
 
 std::unique_ptr<Problem> MakeProblem(Plan plan);
 

@@ -1,5 +1,5 @@
 set(TILEWIRE_COMPARE_SOURCES compare/descriptor.cc compare/problem.cc compare/plan.cc compare/host.cc compare/host_base.cc
-                             compare/golden.cc)
+                             compare/golden.cc compare/published.cc)
 set(TILEWIRE_COMPARE_CUDA_SOURCES compare/problem_cuda.cc compare/compare.cu compare/cuda_8_16.cu compare/cuda_32.cu
                                   compare/cuda_64.cu compare/cuda_half.cu)
 

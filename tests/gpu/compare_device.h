@@ -68,9 +68,9 @@ class CompareDevice : public testing::Test {
     };
     std::vector<uint64_t> scratch(static_cast<size_t>(problem.scratch_bytes() / 8));
     std::vector<uint64_t> area(static_cast<size_t>(problem.result_bytes() + 7) / 8);
-    const Buffers buffers{.operands = {bytes_of(a), bytes_of(b)},
-                          .result = reinterpret_cast<std::byte*>(area.data()),
-                          .scratch = reinterpret_cast<std::byte*>(scratch.data())};
+    Buffers buffers{.operands = {bytes_of(a), bytes_of(b)},
+                    .scratch = reinterpret_cast<std::byte*>(scratch.data())};
+    problem.PlaceResults(reinterpret_cast<std::byte*>(area.data()), &buffers);
     Alone alone;
     for (int64_t i = 0; i < problem.range_count(); ++i) problem.RunHost({i}, buffers, alone);
     if (problem.has_finish()) problem.RunHost(Step::Finish(), buffers, alone);
@@ -85,7 +85,7 @@ class CompareDevice : public testing::Test {
     ASSERT_CUDA(cudaMemsetAsync(scratch_.data, 0xff, static_cast<size_t>(scratch_.bytes), stream_));
     ASSERT_CUDA(cudaMemsetAsync(result_.data, 0xff, static_cast<size_t>(result_.bytes), stream_));
     buffers.scratch = scratch_.data;
-    buffers.result = result_.data;
+    problem.PlaceResults(result_.data, &buffers);
     for (int64_t index = problem.range_count() - 1; index >= 0; --index) {
       Buffers its = buffers;
       if (windowed)

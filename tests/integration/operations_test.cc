@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/unit/compare_reference.h"
+
 namespace tilewire::testing {
 namespace {
 
@@ -52,6 +54,22 @@ Sample GaussianSample(v1::DType dtype, const std::vector<int64_t>& shape, double
   return sample;
 }
 
+Sample CompareSample(v1::DType dtype, const std::vector<int64_t>& shape, const std::vector<int>& axes,
+                     const std::vector<int>& metrics = {}) {
+  Sample sample{.specs{2, SpecOf(dtype, shape)}};
+  auto* const op = sample.operation.mutable_compare();
+  for (const int axis : axes) op->add_axes(axis);
+  for (const int metric : metrics) op->add_metrics(static_cast<v1::CompareMetric>(metric));
+  for (uint64_t i = 0; i < 2; ++i) sample.operands.push_back(ValuesOf(sample.specs[i], i + 5));
+  std::vector<compare::reference::Bytes> operands;
+  for (const std::string& operand : sample.operands) operands.emplace_back(operand.begin(), operand.end());
+  const auto results =
+      compare::reference::Results(FromProto(sample.specs[0]), {axes.begin(), axes.end()},
+                                  {metrics.begin(), metrics.end()}, operands[0], operands[1]);
+  for (const auto& result : results) sample.results.emplace_back(result.begin(), result.end());
+  return sample;
+}
+
 /// Some 10 MB an operand, in few elements: more ranges than the budget of the windowed test has room for.
 const std::vector<int64_t> kLarge{1300, 1000};
 
@@ -77,6 +95,14 @@ const Row kRows[] = {
                           GaussianSample(v1::DTYPE_F64, {30, 1200}, -1, 3)};
      },
      [] { return GaussianSample(v1::DTYPE_F64, kLarge, 0, 1); }},
+    {"compare",
+     [] {
+       return std::vector{CompareSample(v1::DTYPE_F32, {37, 111}, {}),
+                          CompareSample(v1::DTYPE_F32, {37, 111}, {0}),
+                          CompareSample(v1::DTYPE_U8, {801, 333}, {1}, {8, 7, 10}),
+                          CompareSample(v1::DTYPE_F64, {901, 99}, {}, {3})};
+     },
+     [] { return CompareSample(v1::DTYPE_F64, kLarge, {}); }},
 };
 
 }  // namespace

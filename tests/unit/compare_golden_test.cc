@@ -49,7 +49,7 @@ TEST(CompareGolden, TheHostAndTheTestsOwnReferenceReproduceThem) {
     Buffers buffers;
     buffers.operands[0] = reinterpret_cast<std::byte*>(a.data());
     buffers.operands[1] = reinterpret_cast<std::byte*>(b.data());
-    buffers.result = result;
+    problem->PlaceResults(result, &buffers);
     buffers.scratch = reinterpret_cast<std::byte*>(scratch.data());
     Alone alone;
     for (int64_t i = 0; i < problem->range_count(); ++i) problem->RunHost({i}, buffers, alone);

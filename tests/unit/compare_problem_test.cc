@@ -72,11 +72,12 @@ std::vector<Bytes> Run(const Problem& problem, const Operands& operands, bool wi
     const int64_t to = windowed ? 0 : bytes.begin;
     std::memcpy(a.data() + to, operands.a.data() + bytes.begin, static_cast<size_t>(count));
     std::memcpy(b.data() + to, operands.b.data() + bytes.begin, static_cast<size_t>(count));
-    const Buffers buffers{
-        .operands = {a.data(), b.data()}, .result = result.data(), .scratch = scratch.data()};
+    Buffers buffers{.operands = {a.data(), b.data()}, .scratch = scratch.data()};
+    problem.PlaceResults(result.data(), &buffers);
     problem.RunHost({index}, buffers, team);
   }
-  const Buffers rest{.operands = {}, .result = result.data(), .scratch = scratch.data()};
+  Buffers rest{.scratch = scratch.data()};
+  problem.PlaceResults(result.data(), &rest);
   if (problem.has_finish()) problem.RunHost(Step::Finish(), rest, team);
   return ValuesOf(problem, result.data());
 }
