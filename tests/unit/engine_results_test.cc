@@ -60,12 +60,12 @@ TEST(Results, AreHandedOutOneAfterTheOther) {
 
 TEST(Results, AreSharedByStreams) {
   std::mt19937_64 random(7);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 12; ++round) {
     testing::Setup setup;
     setup.staged = round % 2 == 0;
     if (round % 3 == 0) setup.slow = SlowOptions{.jitter = std::chrono::microseconds(60), .seed = 3};
     const auto engine = testing::MakeEngine(setup);
-    const Problem problem = testing::ExtremesProblem(6000 + round, 101, 64, random());
+    const Problem problem = testing::ExtremesProblem(1500 + round, 101, 16, random());
     const auto job = *testing::Open(*engine, problem.make(), {.streams = 3});
     const auto plan = testing::Scattered(problem, job->block_bytes(), 3, random);
     for (int i = 1; i < 3; ++i) ASSERT_EQ(job->Join().value(), i);
@@ -160,7 +160,7 @@ TEST(Results, PassThroughAWindow) {
     const Problem problem = testing::BulkExtremes(seed);
     testing::Setup setup;
     setup.staged = seed % 2 == 0;
-    setup.options.device_bytes = 1 << 20;  // the operand has 3 MB
+    setup.options.device_bytes = 512 << 10;  // the operand has 637 KB
     const auto engine = testing::MakeEngine(setup);
     const auto job = testing::OpenWindowed(*engine, problem, 1);
     ASSERT_TRUE(job) << job.error().ToString();
@@ -180,7 +180,7 @@ TEST(Results, FailingAtAnyMomentGivesEverythingBack) {
   setup.wrap = tilewire::testing::HeldBy(gate);
   setup.options.regions = testing::RegionsOn();
   const auto engine = testing::MakeEngine(setup);
-  const Problem problem = testing::ExtremesProblem(2203, 101, 128, 3);
+  const Problem problem = testing::ExtremesProblem(1403, 101, 82, 3);
   SharedFile file(problem.expected.size() + 1000);
   const auto region = testing::Register(engine->regions(), testing::All(file));
   ASSERT_TRUE(region);
