@@ -33,32 +33,39 @@ struct Leaves {
   using T = typename Pair<K>::T;
   Accumulator<K, kKept> acc[kLeaves] = {};
 
+  /// From the e-th on as many as are loaded before they are added: all of them where kWhole.
+  template <bool kWhole, typename OffsetOf>
+  __device__ void AddSome(const T* a, const T* b, const OffsetOf& offset_of, int i, int stride, int e,
+                          int count, uint64_t flip, Seen<K>& seen) {
+    constexpr int kSome = kInFlight<K>;
+    static_assert(kSome % kLeaves == 0);
+    T x[kSome], y[kSome];
+#pragma unroll
+    for (int s = 0; s < kSome; ++s) {
+      x[s] = y[s] = T{};
+      if (kWhole || e + s < count) {
+        const int64_t at = offset_of(i + (e + s) * stride, e + s);
+        x[s] = rmse::cuda::LoadNow(a + at);
+        y[s] = rmse::cuda::LoadNow(b + at);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSome; ++s) {
+      if (!kWhole && e + s >= count) continue;
+      const Pair<K> pair(x[s], y[s], flip);
+      acc[s % kLeaves].Add(pair);
+      if constexpr (kKept == Kept::kAll) seen.Add(pair, i + (e + s) * stride);
+    }
+  }
+
   template <typename OffsetOf>
   __device__ void Add(const T* a, const T* b, const OffsetOf& offset_of, int i, int stride, int count,
                       uint64_t flip, Seen<K>& seen) {
-    constexpr int kStep = kInFlight<K>;
-    static_assert(kStep % kLeaves == 0);
+    int e = 0;
 #pragma unroll 1
-    for (int e = 0; e < count; e += kStep) {
-      T x[kStep], y[kStep];
-      const bool whole = count - e >= kStep;
-#pragma unroll
-      for (int s = 0; s < kStep; ++s) {
-        x[s] = y[s] = T{};
-        if (whole || e + s < count) {
-          const int64_t at = offset_of(i + (e + s) * stride, e + s);
-          x[s] = rmse::cuda::LoadNow(a + at);
-          y[s] = rmse::cuda::LoadNow(b + at);
-        }
-      }
-#pragma unroll
-      for (int s = 0; s < kStep; ++s) {
-        if (!whole && e + s >= count) continue;
-        const Pair<K> pair(x[s], y[s], flip);
-        acc[s % kLeaves].Add(pair);
-        if constexpr (kKept == Kept::kAll) seen.Add(pair, i + (e + s) * stride);
-      }
-    }
+    for (; e + kInFlight<K> <= count; e += kInFlight<K>)
+      AddSome<true>(a, b, offset_of, i, stride, e, count, flip, seen);
+    if (e < count) AddSome<false>(a, b, offset_of, i, stride, e, count, flip, seen);
   }
 
   __device__ double Total(int sum) const {
