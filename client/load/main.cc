@@ -8,6 +8,7 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/malloc_tuning.h"
+#include "client/cpp/operations.h"
 #include "client/load/commands.h"
 #include "kernels/array/dtype.h"
 
@@ -104,9 +105,9 @@ void CommandLine::AddStudy() {
   study_.sizes = {4 << 20, 32 << 20, 128 << 20};
   study_.connections = {1, 2, 4};
   const auto bytes = CLI::AsSizeValue(/*kb_is_1000=*/false);
-  command->add_option("OPERATION", study_.operation, "rmse, transpose or gaussian-pdf")
+  command->add_option("OPERATION", study_.operation, client::CommandNames(" or "))
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"rmse", "transpose", "gaussian-pdf"}));
+      ->check(CLI::IsMember(client::Commands()));
   command->add_option("--dtype", dtype_, "Of the operands")->capture_default_str();
   command->add_option("--sizes", study_.sizes, "Of one operand: 4MiB,32MiB,128MiB")
       ->delimiter(',')

@@ -93,6 +93,7 @@ ordered_json StatJson(const OperationSpec* spec, const CallStats& stats, double 
   ordered_json json;
   json["name"] = spec != nullptr ? spec->name : "total";
   json["operation"] = spec != nullptr ? spec->kind() : "mix";
+  json["reduces"] = spec != nullptr && spec->reduces();
   json["dtype"] = spec != nullptr ? std::string(Name(spec->operand.dtype)) : "";
   json["shape"] = spec != nullptr ? cli::JsonShape(spec->operand.shape) : ordered_json::array();
   json["access"] = spec != nullptr ? Name(spec->access) : "";
@@ -130,6 +131,8 @@ ordered_json TotalJson(const std::vector<OperationSpec>& operations, const CallS
   for (const OperationSpec& spec : operations) weight += spec.weight;
   json["operation"] = Common(
       operations, [](const auto& spec) { return std::string(spec.kind()); }, "mix");
+  json["reduces"] = Common(
+      operations, [](const auto& spec) { return spec.reduces(); }, false);
   json["dtype"] = Common(
       operations, [](const auto& spec) { return std::string(Name(spec.operand.dtype)); }, "");
   json["shape"] = Common(

@@ -6,31 +6,54 @@
 namespace tilewire::load {
 namespace {
 
-/// Puts a result that comes over the wire into its place, on any threads.
+/// Puts results that come over the wire into their place, on any threads.
 class Landing {
  public:
-  Landing(uint8_t* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
-  Status Take(uint64_t offset, std::span<const uint8_t> bytes) {
-    if (offset > bytes_ || bytes.size() > bytes_ - offset) {
+  Landing(const OperationSpec& spec, uint8_t* data) : spec_(spec), data_(data) {}
+  Status Take(size_t result, uint64_t offset, std::span<const uint8_t> bytes) {
+    const uint64_t room =
+        result < spec_.results.size() ? static_cast<uint64_t>(spec_.results[result].bytes()) : 0;
+    if (offset > room || bytes.size() > room - offset) {
       outside_ = true;
       return {};
     }
-    if (!bytes.empty()) std::memcpy(data_ + offset, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(data_ + spec_.result_offset(result) + offset, bytes.data(), bytes.size());
     taken_ += bytes.size();
     return {};
   }
   /// Whether as much came as there is room for.
-  bool whole() const { return !outside_ && taken_ == bytes_; }
+  bool whole() const { return !outside_ && taken_ == spec_.result_bytes(); }
 
  private:
+  const OperationSpec& spec_;
   uint8_t* const data_;
-  const uint64_t bytes_;
   std::atomic<bool> outside_ = false;
   std::atomic<uint64_t> taken_ = 0;
 };
 
-bool Same(const std::vector<uint8_t>& expected, const uint8_t* data) {
-  return expected.empty() || std::memcmp(expected.data(), data, expected.size()) == 0;
+/// Whether all results that lie in a place are the right ones.
+bool Right(const OperationSpec& spec, const std::vector<std::vector<uint8_t>>& expected,
+           const uint8_t* data) {
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const auto& bytes = expected[k];
+    if (!bytes.empty() && std::memcmp(bytes.data(), data + spec.result_offset(k), bytes.size()) != 0)
+      return false;
+  }
+  return true;
+}
+
+/// What cleans the places of an operation: poison for each of its results.
+ResultBuffers::Spoil SpoilOf(const OperationSpec& spec, const Inputs& inputs, uint32_t operation) {
+  std::vector<std::pair<uint64_t, Poison>> poisons;
+  for (size_t k = 0; k < spec.results.size(); ++k) {
+    std::vector<std::span<const uint8_t>> answers;
+    for (uint32_t input = 0; input < inputs.count(); ++input)
+      answers.emplace_back(inputs.at(operation, input).expected[k]);
+    poisons.emplace_back(spec.result_offset(k), Poison(answers));
+  }
+  return [poisons = std::move(poisons)](uint8_t* data) {
+    for (const auto& [offset, poison] : poisons) poison.Spread(data + offset);
+  };
 }
 
 void Tune(const Tuning& tuning, client::CallOptions* options) {
@@ -41,7 +64,7 @@ void Tune(const Tuning& tuning, client::CallOptions* options) {
 }
 
 bool CheckedByCaller(const OperationSpec& spec) {
-  return spec.result.bytes() <= kCheckedByCaller;
+  return spec.result_bytes() <= kCheckedByCaller;
 }
 
 double SecondsSince(LoadClock::time_point begin) {
@@ -82,10 +105,7 @@ uint32_t Service::PlacesOf(const OperationSpec& spec) const {
 void Service::MakeRoom() {
   for (uint32_t operation = 0; operation < operations_.size(); ++operation) {
     const OperationSpec& spec = operations_[operation];
-    std::vector<std::span<const uint8_t>> answers;
-    for (uint32_t input = 0; input < inputs_->count(); ++input)
-      answers.emplace_back(inputs_->at(operation, input).expected);
-    const auto spoil = [poison = Poison(answers)](uint8_t* data) { poison.Spread(data); };
+    const ResultBuffers::Spoil spoil = SpoilOf(spec, *inputs_, operation);
     const bool own = CheckedByCaller(spec);
     const auto sharing = own ? ResultBuffers::Sharing::kByCaller : ResultBuffers::Sharing::kPool;
     std::vector<ResultPlace> shared = shared_.Results(operation);
@@ -95,8 +115,8 @@ void Service::MakeRoom() {
     }
     // An open loop has more callers than calls under way at most times.
     const uint32_t most = PlacesOf(spec), at_first = own ? most : 1 + options_.checkers;
-    buffers_.push_back(std::make_unique<ResultBuffers>(static_cast<uint64_t>(spec.result.bytes()), at_first,
-                                                       most, sharing, spoil));
+    buffers_.push_back(
+        std::make_unique<ResultBuffers>(spec.result_area_bytes(), at_first, most, sharing, spoil));
   }
 }
 
@@ -134,7 +154,7 @@ client::CallOptions Service::CallOptionsOf(const Request& request, const Tuning&
 
 Answer Service::Make(const Request& request, const Tuning& tuning, const std::stop_token& stop) {
   const OperationSpec& spec = operations_[request.operation];
-  const std::vector<uint8_t>& expected = inputs_->at(request.operation, request.input).expected;
+  const auto& expected = inputs_->at(request.operation, request.input).expected;
   const std::vector<client::ArraySource> operands = OperandsOf(request);
   const client::CallOptions options = CallOptionsOf(request, tuning, stop);
   client::Client& client = clients_[request.caller % clients_.size()];
@@ -145,9 +165,9 @@ Answer Service::Make(const Request& request, const Tuning& tuning, const std::st
     answer.status = Status(Code::kCancelled, "", "stopped while it waited for room for its result");
     return answer;
   }
-  Landing landing(place->data, expected.size());
-  const auto sink = [&landing](uint64_t offset, std::span<const uint8_t> bytes) {
-    return landing.Take(offset, bytes);
+  Landing landing(spec, place->data);
+  const client::ResultSink sink = [&landing](size_t result, uint64_t offset, std::span<const uint8_t> bytes) {
+    return landing.Take(result, offset, bytes);
   };
   answer.began = LoadClock::now();
   auto reply = place->region ? client.ExecuteInto(spec.operation, operands, *place->region, options)
@@ -159,10 +179,10 @@ Answer Service::Make(const Request& request, const Tuning& tuning, const std::st
     answer.lost = stays && answer.status.code() == Code::kNotFound;
     return answer;
   }
-  const bool whole = reply->spec == spec.result && (place->region || landing.whole());
+  const bool whole = reply->specs == spec.results && (place->region || landing.whole());
   answer.reply = *std::move(reply);
-  answer.check = [&expected, place = std::move(place), whole] {
-    return whole && Same(expected, place->data);
+  answer.check = [&spec, &expected, place = std::move(place), whole] {
+    return whole && Right(spec, expected, place->data);
   };
   if (!CheckedByCaller(spec)) return answer;
   answer.Settle();

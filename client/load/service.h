@@ -24,7 +24,7 @@ struct Tuning {
 };
 
 /// Results of at most so many bytes are checked by the caller itself: less work than waking another thread.
-inline constexpr int64_t kCheckedByCaller = 64 << 10;
+inline constexpr uint64_t kCheckedByCaller = 64 << 10;
 
 /// A server with the operations and inputs of a load. Thread-safe. What it was made from outlives it, and it
 /// outlives its calls and their checks.

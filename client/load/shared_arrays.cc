@@ -9,8 +9,8 @@ namespace {
 /// Arrays begin at pages of their own, as those of a careful user do.
 constexpr uint64_t kPage = 4096;
 
-uint64_t WholePages(int64_t bytes) {
-  return (static_cast<uint64_t>(bytes) + kPage - 1) / kPage * kPage;
+uint64_t WholePages(uint64_t bytes) {
+  return (bytes + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace
@@ -23,7 +23,8 @@ Status SharedArrays::Share(client::Client* client, std::span<const OperationSpec
   for (uint32_t operation = 0; operation < operations.size(); ++operation) {
     const OperationSpec& spec = operations[operation];
     if (spec.access != Access::kRegion) continue;
-    const uint64_t step = WholePages(spec.operand.bytes()), result_step = WholePages(spec.result.bytes());
+    const uint64_t step = WholePages(static_cast<uint64_t>(spec.operand.bytes())),
+                   result_step = WholePages(spec.result_area_bytes());
     const uint64_t operands = step * spec.operands() * inputs.count();
     auto region = client->Share(operands + result_step * results[operation], {}, options);
     if (!region)

@@ -127,18 +127,15 @@ Result<OperationSpec> StudyOperation(const StudyOptions& options, uint64_t size)
   const auto element = static_cast<uint64_t>(SizeOf(options.dtype));
   const auto elements = static_cast<int64_t>(std::max<uint64_t>(size / element, 1));
   std::vector<int64_t> dims{elements};
-  if (options.operation == "transpose") {
+  const client::OperationInfo& info = *client::FindOperation(options.operation);
+  if (info.study_square) {
     const auto rows = static_cast<int64_t>(1) << (std::bit_width(static_cast<uint64_t>(elements)) / 2);
     dims = {rows, std::max<int64_t>(elements / rows, 1)};
-    spec.operation = client::TransposeOp{};
-  } else if (options.operation == "gaussian-pdf") {
-    spec.operation = client::GaussianOp{0.25, 1.5};
-  } else {
-    spec.operation = client::RmseOp{};
   }
+  spec.operation = client::Operation(*info.descriptor, info.study);
   TILEWIRE_ASSIGN_OR_RETURN(spec.operand, MakeSpec(options.dtype, dims, "size"));
   const std::vector<ArraySpec> operands(spec.operands(), spec.operand);
-  TILEWIRE_ASSIGN_OR_RETURN(spec.result, client::ResultSpec(spec.operation, operands));
+  TILEWIRE_ASSIGN_OR_RETURN(spec.results, client::ResultSpecs(spec.operation, operands));
   spec.name =
       options.operation + " " + std::string(Name(options.dtype)) + " " + spec.operand.shape.ToString();
   return spec;

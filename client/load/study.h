@@ -23,7 +23,7 @@ const char* Name(Via via);
 std::string InWords(Via via);
 
 struct StudyOptions {
-  std::string operation = "rmse";  ///< "rmse", "transpose", "gaussian-pdf"
+  std::string operation{client::Operations().front().command};  ///< a command
   DType dtype = DType::kF32;
   std::vector<uint64_t> sizes;           ///< bytes of one operand, rounded to whole elements
   std::vector<Via> vias{Via::kWire};     ///< each once
@@ -35,7 +35,8 @@ struct StudyOptions {
   uint64_t seed = 1;
 };
 
-/// The call of a study at one size: a vector, or for a transpose a matrix as square as powers of two allow.
+/// The call of a study at one size: a vector or, where the operation's row wants it, a matrix as square as
+/// powers of two allow.
 Result<OperationSpec> StudyOperation(const StudyOptions& options, uint64_t size);
 
 /// That call with its arrays going another way.

@@ -12,8 +12,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json PointJson(const std::string& operation, const StudyPoint& point) {
-  ordered_json json{{"operation", operation},
+ordered_json PointJson(const OperationSpec& operation, const StudyPoint& point) {
+  ordered_json json{{"operation", operation.kind()},
+                    {"reduces", operation.reduces()},
                     {"via", Name(point.via)},
                     {"bytes", point.bytes},
                     {"block_bytes", point.tuning.block_bytes},
@@ -192,7 +193,8 @@ ordered_json StudyJson(const StudyOptions& options, const std::vector<OperationS
     for (const auto& [name, rate] : server.ceilings->bytes_per_second) json["ceilings"][name] = rate;
   }
   json["study"] = ordered_json::array();
-  for (const StudyPoint& point : study.points) json["study"].push_back(PointJson(options.operation, point));
+  for (const StudyPoint& point : study.points)
+    json["study"].push_back(PointJson(operations.front(), point));  // sizes differ, no more
   json["findings"] = ordered_json::array();
   if (total.wrong > 0)
     json["findings"].push_back(std::to_string(total.wrong) + " answers have the wrong bits.");

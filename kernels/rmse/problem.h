@@ -5,6 +5,7 @@
 
 #include "kernels/operation/descriptor.h"
 #include "kernels/operation/problem.h"
+#include "kernels/operation/published.h"
 #include "kernels/rmse/rmse.h"
 
 namespace tilewire::rmse {
@@ -12,6 +13,9 @@ namespace tilewire::rmse {
 extern const Descriptor kDescriptor;
 
 std::unique_ptr<Problem> MakeProblem(Plan plan);
+
+/// What `tilewire selftest` asks servers.
+std::vector<PublishedCase> PublishedCases();
 
 /// The tile sums of a range: `range` of `plan`, from sum `first` of the problem's on.
 struct Sums {

@@ -1,4 +1,4 @@
-set(TILEWIRE_RMSE_SOURCES rmse/descriptor.cc rmse/problem.cc rmse/plan.cc rmse/host.cc rmse/host_base.cc rmse/golden.cc)
+set(TILEWIRE_RMSE_SOURCES rmse/descriptor.cc rmse/published.cc rmse/problem.cc rmse/plan.cc rmse/host.cc rmse/host_base.cc rmse/golden.cc)
 set(TILEWIRE_RMSE_CUDA_SOURCES rmse/problem_cuda.cc rmse/rmse.cu rmse/cuda_8_16.cu rmse/cuda_32.cu rmse/cuda_64.cu rmse/cuda_half.cu)
 
 # The same tile code once per instruction set; host.cc picks one at run time. None of these options changes a result:

@@ -144,9 +144,10 @@ TEST(LoadResult, NoiseIsWhatThroughputVariesBy) {
 }
 
 TEST(LoadResult, CheckingThatLimitsTheRateIsNamed) {
-  Scenario scenario;
-  scenario.mode.callers = 2;
-  scenario.operations.resize(1);
+  const Scenario scenario = ParseScenario(R"({"mode": {"type": "closed", "callers": 2}, "operations": [
+                        {"operation": "transpose", "shape": [4, 4]}]})",
+                                          "s.json")
+                                .value();
   LoadResult load;
   load.measured = Measured(1);
   load.measured.seconds = 10;

@@ -20,7 +20,7 @@ const fixedText = (cell, fixed) =>
         .join(', ');
 
 function cellTip(cell, data, other) {
-  const ceiling = ceilingOf(cell.operation, data);
+  const ceiling = ceilingOf(cell, data);
   const rows = [
     ['Rate', rate(cell.bytes_per_second) + noiseText(cell.noise)],
     ...(ceiling ? [['Share', `${percent(cell.bytes_per_second / ceiling.rate)} ${ceiling.words}`]] : []),
@@ -99,7 +99,7 @@ function buildView(body, view, cells, data, colours) {
               (cell) => cell[view.x] === x && cell[view.y] === y && Boolean(cell.overlap) === on)),
           tip: (cell) => cellTip(cell, data, partners.get(cell)),
           shareOf(cell) {
-            const ceiling = ceilingOf(cell.operation, data);
+            const ceiling = ceilingOf(cell, data);
             return ceiling ? cell.bytes_per_second / ceiling.rate : null;
           },
         })));
@@ -124,7 +124,7 @@ function studySection(data) {
       const place = el('div', {});
       const show = (group) => {
         const mine = cells.filter((cell) => groupOf(cell) === group);
-        const ceiling = ceilingOf(mine[0].operation, data);
+        const ceiling = ceilingOf(mine[0], data);
         const colours = rateColours(mine);
         place.replaceChildren(
             el('div', {class: 'controls'}, colourKey(colours),

@@ -88,7 +88,7 @@ function runFigures(data) {
   const latency = total.latency_us || {};
   const mode = data.mode || {};
   const ceiling = new Set(list(data.operations).map((stat) => stat.operation)).size === 1 ?
-      ceilingOf(data.operations[0].operation, data) :
+      ceilingOf(data.operations[0], data) :
       null;
   const shareNote = ceiling && num(total.bytes_per_second) ?
       `${percent(total.bytes_per_second / ceiling.rate)} ${ceiling.words}` :
@@ -128,7 +128,7 @@ function studyFigures(data) {
   const cells = list(data.study);
   const best = bestCell(cells);
   if (!best) return [];
-  const ceiling = ceilingOf(best.operation, data);
+  const ceiling = ceilingOf(best, data);
   const slow = cells.reduce((a, b) => (a.bytes_per_second <= b.bytes_per_second ? a : b));
   const advice = data.recommendation;
   return [
