@@ -1,7 +1,10 @@
 #include "client/load/compare.h"
-#include "kernels/figures/text.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -180,8 +183,9 @@ std::vector<std::string> Unlike(const json& a, const json& b) {
     differences.Add("the scenario's via", scenario_a.value("via", json{"wire"}),
                     scenario_b.value("via", json{"wire"}));
   differences.Add("what ends the window", EndOf(scenario_a), EndOf(scenario_b));
-  const auto [low, high] = std::minmax(scenario_a.value("seconds", 1.0), scenario_b.value("seconds", 1.0));
-  if (high > low * kSameLength) differences.Add("the window's length, seconds,", low, high);
+  const double seconds_a = scenario_a.value("seconds", 1.0), seconds_b = scenario_b.value("seconds", 1.0);
+  if (std::max(seconds_a, seconds_b) > kSameLength * std::min(seconds_a, seconds_b))
+    differences.Add("the window's length, seconds,", seconds_a, seconds_b);
   return differences.Take();
 }
 
