@@ -163,9 +163,10 @@ ordered_json StudyJson(const StudyOptions& options, const std::vector<OperationS
                        const ServerFacts& server, const StudyResult& study, const std::string& started,
                        double seconds) {
   const char* reason = study.interrupted ? "interrupted" : study.lost ? "server_lost" : "done";
-  const char* text = study.interrupted ? "interrupted"
-                     : study.lost      ? "the server could not be reached any more"
-                                       : "all points were measured";
+  const char* text = study.interrupted        ? "interrupted"
+                     : study.lost             ? "the server could not be reached any more"
+                     : study.left_out.empty() ? "all points were measured"
+                                              : "all points but those left out were measured";
   CallStats total;
   for (const StudyPoint& point : study.points) total.Merge(point.stats);
   ordered_json json{{"schema", "tilewire-load/1"},
