@@ -30,6 +30,8 @@ class Inputs {
   /// is free.
   static Result<Inputs> Make(std::span<const OperationSpec> operations, uint32_t inputs, uint64_t seed);
 
+  /// Of each operation.
+  uint32_t count() const { return inputs_.empty() ? 0 : static_cast<uint32_t>(inputs_.front().size()); }
   const Input& at(uint32_t operation, uint32_t input) const { return inputs_[operation][input]; }
 
  private:

@@ -170,6 +170,23 @@ def _study_cell(rng, operation, bytes_, block, lanes, connections, overlap):
             "bottleneck": "receive" if connections < 6 else "stage"}
 
 
+def two_way_study(seed=4):
+    """The same arrays over the wire, where overlap is worth nothing, and through shared memory, where it is worth 1.6 times."""
+    result = study_result(operations=1, blocks=(1 << 20, 1 << 22), lanes=(1, 2), connections=(1, 8), seed=seed)
+    wire = result["study"]
+    for cell in wire:
+        cell.update(via="wire", noise=0.012)
+    for cell in wire[1::2]:
+        cell["bytes_per_second"] = wire[wire.index(cell) - 1]["bytes_per_second"] / 1.01
+    region = [dict(cell, via="region", connections=1, noise=0.034, bytes_per_second=(45e9 if cell["overlap"] else 28.125e9) - cell["lanes"])
+              for cell in wire if cell["connections"] == 8]
+    result["study"] = region + wire
+    advice = result["recommendation"]
+    result["recommendation"] = advice | {"via": "wire", "overlap_worth": 1.01, "overlap_worth_noise": 0.017}
+    result["recommendations"] = [advice | {"via": "region", "overlap_worth": 1.6, "overlap_worth_noise": 0.048}, result["recommendation"]]
+    return result
+
+
 def study_result(operations=2, sizes=(1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20), blocks=(1 << 18, 1 << 20, 1 << 22, 1 << 24),
                  lanes=(1, 2, 4, 8), connections=(1, 2, 4, 8), overlaps=(True, False), seed=3):
     """Block size × lanes at one array size, array size × connections at one block size, with overlap and without."""
