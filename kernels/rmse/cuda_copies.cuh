@@ -1,9 +1,26 @@
 // Copies into shared memory that no thread waits for before it asks for them.
 #pragma once
 
+#include "kernels/rmse/cuda_element.cuh"
+
 namespace tilewire::rmse::cuda {
 
-/// Starts to copy the kBytes at `from`, or to clear `to` where not `there`. No lane waits.
+/// Starts to copy the kBytes at `from`. No lane waits.
+template <int kBytes>
+__device__ void CopyPiece(char* to, const char* from) {
+#if __CUDA_ARCH__ >= 800
+  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(kBytes) : "memory");
+  }
+#else
+  __builtin_memcpy(__builtin_assume_aligned(to, kBytes), __builtin_assume_aligned(from, kBytes), kBytes);
+#endif
+}
+
+/// Likewise, or clears `to` where not `there`; `from` is then not read.
 template <int kBytes>
 __device__ void CopyPiece(char* to, const char* from, bool there) {
 #if __CUDA_ARCH__ >= 800
@@ -19,7 +36,7 @@ __device__ void CopyPiece(char* to, const char* from, bool there) {
   }
 #else
   if (there) {
-    __builtin_memcpy(__builtin_assume_aligned(to, kBytes), __builtin_assume_aligned(from, kBytes), kBytes);
+    CopyPiece<kBytes>(to, from);
   } else {
     __builtin_memset(__builtin_assume_aligned(to, kBytes), 0, kBytes);
   }
@@ -39,6 +56,78 @@ __device__ void WaitForCopies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 #endif
+}
+
+/// Until all that the thread has started to copy is there, in groups or not.
+__device__ inline void WaitForAllCopies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/// The threads that copy together, and the one that asks.
+struct Team {
+  int thread, threads;
+};
+
+/// Where a thread's words go in shared memory, one after the other: side by side as they come, ...
+struct Packed {
+  int place, step;
+  __device__ explicit Packed(const Team& team) : place(team.thread), step(team.threads) {}
+  __device__ int Take() {
+    const int here = place;
+    place += step;
+    return here;
+  }
+};
+
+/// ... or every `words` of them `pitch` places after the ones before.
+struct Pitched {
+  int words, pitch, down, along, row, word;
+  __device__ Pitched(const Team& team, int row_words, int row_pitch)
+      : words(row_words),
+        pitch(row_pitch),
+        down(team.threads / row_words),
+        along(team.threads - down * row_words),
+        row(team.thread / row_words),
+        word(team.thread - row * row_words) {}
+  __device__ int Take() {
+    const int here = row * pitch + word;
+    row += down;
+    word += along;
+    if (word >= words) word -= words, ++row;
+    return here;
+  }
+};
+
+/// The words of one operand that are to be copied: those from `from` on, a multiple of 16. What lies outside
+/// [begin, end) is not touched and becomes 0.
+struct WordRun {
+  const char* from;
+  int words;
+  const char *begin, *end;
+  __device__ bool inside() const { return from >= begin && from + words * 16 <= end; }
+};
+
+/// Starts to copy the words of both operands to x and y. kAlike: both have as many.
+template <typename T, bool kAlike, typename Places>
+__device__ void CopyWords(uint4* x, uint4* y, const WordRun& a, const WordRun& b, const Team& team,
+                          Places places) {
+  const int most = kAlike ? a.words : max(a.words, b.words);
+  if (a.inside() && b.inside()) {
+#pragma unroll 4
+    for (int w = team.thread; w < most; w += team.threads) {
+      const int place = places.Take();
+      if (kAlike || w < a.words) CopyPiece<16>(reinterpret_cast<char*>(x + place), a.from + w * 16);
+      if (kAlike || w < b.words) CopyPiece<16>(reinterpret_cast<char*>(y + place), b.from + w * 16);
+    }
+    return;
+  }
+  for (int w = team.thread; w < most; w += team.threads) {
+    const int place = places.Take();
+    if (w < a.words) x[place] = LoadWithin<T>(a.from + w * 16, a.begin, a.end);
+    if (w < b.words) y[place] = LoadWithin<T>(b.from + w * 16, b.begin, b.end);
+  }
 }
 
 }  // namespace tilewire::rmse::cuda

@@ -1,0 +1,237 @@
+// What the kernels of columns expect: RingKernel and StreamKernel.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "kernels/rmse/choice.h"
+
+namespace tilewire::rmse::cuda {
+namespace {
+
+constexpr int64_t kMostExtent = int64_t{1} << 30;  // whose indices are 32-bit ones
+constexpr int kUsualShared = 48 << 10;             // bytes that a block has without asking
+
+// One H200, 2026-11-21, tilewire_kernel_bench '^layouts/(columns|runs|middle)'. Joined rows: f32, f64, u8,
+// f16 × 3 to 50 94 · 94 · 89 · 93%; what begins inside words was not measured.
+constexpr double kJoined = .93, kJoinedApart = .85;
+// Whole words: over two axes f32 91%, f16 75%; over one f32 × 64 92%, from 200 columns on less than
+// StreamKernel's 87%; f16 × 1000 74%, × 64 83%, u8 × 64 92%, f64 and u16 less than StreamKernel's.
+constexpr double kTwoAxes = .91, kTwoAxesHalf = .75, kOneAxis = .92, kWide4 = .8, kHalf = .8, kU16 = .6,
+                 k8 = .85;
+constexpr int64_t kWideFrom = 200;
+// Rows of so few bytes are StreamKernel's (f16 × 16 94%, and 87 by RingKernel).
+constexpr int64_t kNarrowBytes = 128;
+constexpr double kNarrow = .9;
+// Pieces of 8 and 4 bytes: f64 × 33 284 µs for 243 of joined rows, f32 × 17 to 50 364 to 409 for 246, of
+// which a block reads 52 to 104 bytes of a row.
+constexpr double kEightOf8 = .81, kEightOf4 = .75, kFour = .75;
+// A block reads so many bytes of a row: 128 and more gave 84%, 64 55%.
+constexpr int64_t kGoodRow = 128;
+// Rows of a segment that keep the ring full. Not measured well below.
+constexpr int64_t kManyRows = 4096, kSomeRows = 1024;
+constexpr double kSome = .8, kFew = .5;
+
+/// Places of a phase's sums in shared memory, `columns` of each lane: apart where lanes are few.
+int PhasePitch(int64_t lanes, int64_t columns) {
+  return static_cast<int>(lanes * columns + (lanes < 16 ? lanes : 0));
+}
+
+double Filled(const Task& task, int64_t blocks) {
+  return std::min(1., static_cast<double>(blocks) / static_cast<double>(task.device.processors));
+}
+
+Columns ColumnsOf(const Task& task) {
+  Columns cut{};
+  cut.width = task.innermost();
+  cut.tiles = task.tiles();
+  cut.outer_begin = task.range.segment_begin / cut.width;
+  cut.stride = task.layout.strides[task.layout.rank - 2] * task.size();
+  return cut;
+}
+
+/// Outer batch indices that the range has segments of.
+int64_t OuterOf(const Task& task) {
+  const int64_t width = task.innermost();
+  return (task.range.segment_end - 1) / width + 1 - task.range.segment_begin / width;
+}
+
+/// Rows that lie side by side, as many as are whole words taken as one.
+void AddJoined(const Task& task, int index, const RingShape& shape, Candidates* candidates) {
+  const Layout& layout = task.layout;
+  const int64_t width = task.innermost(), row = width * task.size();
+  const int64_t begin = task.range.segment_begin, outer = task.segments() / width;
+  if (task.reduced_axes() != 1 || layout.strides[layout.rank - 2] != width || !task.alike() ||
+      row > shape.threads * 16 || (row % 16 == 0 && task.aligned(16)) || begin % width != 0 ||
+      task.segments() % width != 0)
+    return;
+  const bool inside = !task.aligned(16) || (layout.elements * row % 16 != 0 && outer > 1);
+  Choice choice = MakeChoice(task, Kernel::kRing, index, inside ? kJoinedApart : kJoined);
+  choice.ring = {};
+  Ring& c = choice.ring;
+  c.row_bytes = static_cast<int>(row);
+  c.group = 16 / static_cast<int>(std::gcd(row, int64_t{16}));
+  Columns& cut = c.cut;
+  cut = ColumnsOf(task);
+  cut.lanes = c.row_bytes * c.group / 16;
+  const int chains = RingChains(task.size(), IsExact(task.kind), 16);
+  cut.phases = static_cast<int>(kAccumulators) / c.group / chains;
+  if (IsExact(task.kind)) {  // any number of phases has the same sum
+    constexpr int kUsualThreads = 512;
+    const int64_t rows = std::min<int64_t>(kTileElements, layout.elements);
+    cut.phases = 1;
+    while (cut.lanes * cut.phases * 2 <= kUsualThreads && c.group * cut.phases * 2 * chains <= rows)
+      cut.phases *= 2;
+  }
+  const int columns = 16 / task.size();
+  cut.pitch = PhasePitch(cut.lanes, columns);
+  choice.threads = static_cast<int>(CeilDiv(int64_t{cut.lanes} * cut.phases, 32) * 32);
+  choice.shared = std::max(2 * shape.depth * 16 * choice.threads, cut.phases * cut.pitch * 8);
+  choice.blocks = outer * cut.tiles;
+  if (choice.threads > shape.threads || choice.shared > task.device.shared) return;
+  choice.share *= Filled(task, choice.blocks);
+  if (layout.elements < kSomeRows)
+    choice.share *= kSome * static_cast<double>(layout.elements) / static_cast<double>(kSomeRows);
+  candidates->Add(choice);
+}
+
+double RingShare(const Task& task, int piece) {
+  const int size = task.size();
+  if (piece == 8) return size == 8 ? kEightOf8 : kEightOf4;
+  if (piece == 4) return kFour;
+  if (task.reduced_axes() > 1) return IsHalf(task.kind) ? kTwoAxesHalf : kTwoAxes;
+  const double share = size == 8                                    ? k8
+                       : IsHalf(task.kind)                          ? kHalf
+                       : size == 2                                  ? kU16
+                       : size == 4 && task.innermost() >= kWideFrom ? kWide4
+                                                                    : kOneAxis;
+  const int64_t narrow = size == 1 ? kNarrowBytes / 2 : kNarrowBytes;
+  return task.innermost() * size < narrow ? share * kNarrow : share;
+}
+
+/// A thread for a piece of a row.
+void AddRingOf(const Task& task, int index, const RingShape& shape, Candidates* candidates) {
+  const Layout& layout = task.layout;
+  const int64_t width = task.innermost(), size = task.size(), processors = task.device.processors;
+  const int axes = task.reduced_axes();
+  const int64_t inner = axes > 1 ? layout.dims[layout.rank - 2] : kMostExtent;
+  if (axes > 2 || !task.aligned(shape.piece) || width * size % shape.piece != 0 || inner > kMostExtent ||
+      (axes == 1 && layout.elements > kMostExtent))
+    return;
+  const int64_t chains = RingChains(task.size(), IsExact(task.kind), shape.piece);
+  const int64_t rows = std::min<int64_t>(kTileElements, layout.elements), outer = OuterOf(task);
+  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape.piece));
+  choice.ring = {};
+  Ring& c = choice.ring;
+  Columns& cut = c.cut;
+  cut = ColumnsOf(task);
+  cut.period = static_cast<int>(
+      std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)), chains, kAccumulators));
+  cut.phases = cut.period / static_cast<int>(chains);
+  c.row_pieces = width * size / shape.piece;
+  for (int64_t lanes = std::max(shape.threads / cut.phases, 1);; lanes = CeilDiv(lanes, 2)) {
+    cut.lanes = static_cast<int>(CeilDiv(c.row_pieces, CeilDiv(c.row_pieces, lanes)));
+    cut.windows = CeilDiv(c.row_pieces, cut.lanes);
+    // Long pieces of rows are read fastest, but all of the device must be at work.
+    if (lanes * cut.phases <= 128 || outer * cut.tiles * cut.windows * 2 > processors) break;
+  }
+  c.outer_stride = axes > 1 ? layout.strides[layout.rank - 4] * size : 0;
+  c.inner = static_cast<uint32_t>(inner);
+  c.digit = static_cast<uint32_t>(cut.phases % inner);
+  c.step = c.digit * cut.stride + cut.phases / inner * c.outer_stride;
+  c.carry = c.outer_stride - inner * cut.stride;
+  cut.pitch = PhasePitch(cut.lanes, shape.piece / size);
+  choice.threads = static_cast<int>(CeilDiv(int64_t{cut.lanes} * cut.phases, 32) * 32);
+  choice.shared = std::max(2 * shape.depth * shape.piece * choice.threads, cut.phases * cut.pitch * 8);
+  choice.blocks = outer * cut.tiles * cut.windows;
+  if (choice.threads > shape.threads || choice.threads < 64 || choice.shared > task.device.shared) return;
+  choice.share *= Filled(task, choice.blocks);
+  if (cut.windows > 1)
+    choice.share *= std::min(1., .3 + .7 * static_cast<double>(cut.lanes * shape.piece) / kGoodRow);
+  if (layout.elements < kSomeRows) {
+    const double part = static_cast<double>(layout.elements) / static_cast<double>(kSomeRows);
+    choice.share *= kFew + (kSome - kFew) * part;
+  } else if (axes == 1 && layout.elements < kManyRows) {
+    choice.share *= kSome;
+  }
+  // Where the device takes few blocks over two axes, larger ones leave fewer processors idle at the end.
+  const bool few = outer * cut.tiles * CeilDiv(c.row_pieces, 8) <= processors * 2;
+  if (task.size() == 4 && shape.piece == 16 && (shape.threads > 512) != (few && axes > 1))
+    choice.share *= .99;
+  candidates->Add(choice);
+}
+
+void AddStreamOf(const Task& task, int index, const StreamShape& shape, Candidates* candidates) {
+  const int64_t rows = std::min<int64_t>(kTileElements, task.layout.elements), width = task.innermost();
+  const int group = shape.batch / shape.rounds;
+  const double share = width <= 16 || (task.size() == 2 && width < 64) ? shape.narrow_share : shape.share;
+  Choice choice = MakeChoice(task, Kernel::kStream, index, share);
+  choice.columns = ColumnsOf(task);
+  Columns& c = choice.columns;
+  const int64_t outer = OuterOf(task);
+  const int64_t pieces =
+      shape.vector ? CeilDiv(width, shape.columns) : CeilDiv(width, 32 * shape.columns) * 32;
+  const int64_t period =
+      std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)), group, kAccumulators);
+  // Few phases leave most of the tree to registers; more of them fill the device.
+  const int64_t wanted = task.device.processors * 4096, most_chains = int64_t{group} << shape.levels;
+  const int64_t most_phases = std::min<int64_t>(period / group, shape.vector ? shape.threads / 4 : 8);
+  int64_t phases = 1;
+  while (phases < most_phases && (period / phases > most_chains || phases * pieces < 256 ||
+                                  phases * pieces * outer * c.tiles < wanted))
+    phases *= 2;
+  int64_t lanes = std::max<int64_t>(shape.threads / phases, shape.vector ? 8 : 32);
+  if (shape.vector) lanes = CeilDiv(pieces, CeilDiv(pieces, lanes));
+  c.pitch = PhasePitch(lanes, shape.columns);
+  const int64_t shared = phases == 1 ? 0 : phases * c.pitch * 8;
+  if (period / phases > most_chains || lanes * phases > shape.threads || lanes * phases < 64 ||
+      shared > kUsualShared)
+    return;
+  c.phases = static_cast<int>(phases);
+  c.period = static_cast<int>(period);
+  c.groups = static_cast<int>(period / phases / group);
+  c.lanes = static_cast<int>(lanes);
+  c.windows = CeilDiv(pieces, lanes);
+  choice.threads = static_cast<int>(CeilDiv(lanes * phases, 32) * 32);
+  choice.shared = static_cast<int>(shared);
+  choice.blocks = outer * c.tiles * c.windows;
+  choice.share *= Filled(task, choice.blocks);
+  if (!shape.vector) {
+    // The last window of a row moves back to be full, and reads again what others read.
+    choice.share *= static_cast<double>(width) / static_cast<double>(pieces * shape.columns);
+    // Its eight phases do not fill the device where the array is small: 2048² over axis 0 took longer.
+    if (shape.least_rows > kSomeRows)
+      choice.share *= std::min(1., static_cast<double>(outer * c.tiles * width * 4) /
+                                       static_cast<double>(task.device.processors * 448));
+  }
+  candidates->Add(choice);
+}
+
+}  // namespace
+
+void AddRing(const Task& task, Candidates* candidates) {
+  if (!task.columns()) return;
+  int index = 0;
+  for (const RingShape& shape : RingShapes(task.kind)) {
+    if (shape.joined) {
+      AddJoined(task, index, shape, candidates);
+    } else {
+      AddRingOf(task, index, shape, candidates);
+    }
+    ++index;
+  }
+}
+
+void AddStream(const Task& task, Candidates* candidates) {
+  if (!task.columns() || task.reduced_axes() != 1) return;
+  const int64_t width = task.innermost(), rows = task.layout.elements;
+  int index = -1;
+  for (const StreamShape& shape : StreamShapes(task.size())) {
+    ++index;
+    if (rows < shape.least_rows || rows > shape.most_rows) continue;
+    const bool fits = shape.vector ? task.aligned(shape.columns * task.size()) && width % shape.columns == 0
+                                   : width >= 32 * shape.columns;
+    if (fits) AddStreamOf(task, index, shape, candidates);
+  }
+}
+
+}  // namespace tilewire::rmse::cuda
