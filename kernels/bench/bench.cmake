@@ -24,7 +24,7 @@ if(TILEWIRE_HAVE_CUDA)   # NVTX is headers and dlopen()
   target_link_libraries(tilewire_bench_core PUBLIC ${CMAKE_DL_LIBS})
 endif()
 
-# Writes the list of kernels in kernels/rmse/README.md.
+# Writes the list of kernels in kernels/rmse/CUDA.md.
 add_executable(tilewire_rmse_kernels bench/rmse_kernels.cc)
 target_link_libraries(tilewire_rmse_kernels PRIVATE tilewire_bench_core tilewire_kernels)
 

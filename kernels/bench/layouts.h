@@ -1,4 +1,4 @@
-// The layouts whose rates kernels/rmse/README.md shows: every kind, whether its kernel is fast or not.
+// The layouts whose rates kernels/rmse/RESULTS.md shows: every kind, whether its kernel is fast or not.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RmseLayout {
   std::string name() const;
 };
 
-/// All of them, in the order of the README's table.
+/// All of them, in the order of the table there.
 std::vector<RmseLayout> RmseLayouts();
 
 }  // namespace tilewire::bench

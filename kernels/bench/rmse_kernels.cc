@@ -1,5 +1,5 @@
 // Prints which kernel takes which of the layouts of `tilewire_kernel_bench '^layouts/'`, as the table of
-// kernels/rmse/README.md.
+// kernels/rmse/CUDA.md.
 #include <cmath>
 #include <cstdio>
 #include <map>

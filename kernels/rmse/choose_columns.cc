@@ -11,33 +11,49 @@ namespace {
 constexpr int64_t kMostExtent = int64_t{1} << 30;  // whose indices are 32-bit ones
 constexpr int kUsualShared = 48 << 10;             // bytes that a block has without asking
 
-// One H200, 2026-11-21, tilewire_kernel_bench '^layouts/(columns|runs|middle)'. Joined rows: f32, f64, u8,
-// f16 × 3 to 50 94 · 94 · 89 · 93%; what begins inside words was not measured.
+// What stands here was measured on one H200, 2026-11-22, tilewire_kernel_bench '^choices/', hot.
+//
+// Joined rows: f32, f64, u8, f16 × 3 to 50 94 · 94 · 89 · 93%; what begins inside words was not measured.
 constexpr double kJoined = .93, kJoinedApart = .85;
-// Whole words: over two axes f32 91%, f16 75%; over one f32 × 64 92%, from 200 columns on less than
-// StreamKernel's 87%; f16 × 1000 74%, × 64 83%, u8 × 64 92%, f64 and u16 less than StreamKernel's.
-constexpr double kTwoAxes = .91, kTwoAxesHalf = .75, kOneAxis = .92, kWide4 = .8, kHalf = .8, kU16 = .6,
-                 k8 = .85;
+// Whole words over two axes: f32 64⁴ 82%, in longer arrays 91; f16 64⁴ 62%, in longer ones 75.
+constexpr double kTwoAxes = .91, kTwoAxesHalf = .75;
+// Over one axis: f32 × 64 93%, × 1000 86; f64 × 16 and × 64 95%, × 1000 91; f16 × 64 85%, × 1000 74; u8 × 64
+// 91%. u16 was not measured: it converts nothing, so StreamKernel, which is as good for f16, is better.
+constexpr double k4 = .93, kWide4 = .86, k8 = .955, kWide8 = .91, kHalf = .8, k1 = .92, kU16 = .6;
 constexpr int64_t kWideFrom = 200;
+// Six pieces in flight for twelve: f32 × 64 91% for 93, 64⁴ 79 for 82.
+constexpr double kFewInFlight = .975;
 // Rows of so few bytes are StreamKernel's (f16 × 16 94%, and 87 by RingKernel).
 constexpr int64_t kNarrowBytes = 128;
 constexpr double kNarrow = .9;
-// Pieces of 8 and 4 bytes: f64 × 33 284 µs for 243 of joined rows, f32 × 17 to 50 364 to 409 for 246, of
-// which a block reads 52 to 104 bytes of a row.
+// Pieces of 8 and 4 bytes: f64 × 33 81%, f32 × 64 68 and 65%, × 99 65%, × 1000 74 and 73%.
 constexpr double kEightOf8 = .81, kEightOf4 = .75, kFour = .75;
-// A block reads so many bytes of a row: 128 and more gave 84%, 64 55%.
+// A block reads so many bytes of a row at once: over two axes 128 and more gave 84%, 64 55%.
 constexpr int64_t kGoodRow = 128;
-// Rows of a segment that keep the ring full. Not measured well below.
+constexpr double kShortRow = .5;  // of nearly none
+// Rows of a segment that keep the ring full: f32 1000 and 2048 rows 4.9 and 7.0 µs, other kernels 9.6 and 17;
+// middle axes of 100 rows 25 to 45%, of StagedKernel 74.
 constexpr int64_t kManyRows = 4096, kSomeRows = 1024;
-constexpr double kSome = .8, kFew = .5;
+constexpr double kSome = .9, kFew = .5, kFewJoined = .8;
 
 /// Places of a phase's sums in shared memory, `columns` of each lane: apart where lanes are few.
 int PhasePitch(int64_t lanes, int64_t columns) {
   return static_cast<int>(lanes * columns + (lanes < 16 ? lanes : 0));
 }
 
+/// The part of the device's multiprocessors that are at work.
 double Filled(const Task& task, int64_t blocks) {
   return std::min(1., static_cast<double>(blocks) / static_cast<double>(task.device.processors));
+}
+
+/// Likewise where a multiprocessor takes one block at a time, and the last ones may leave most of them idle:
+/// f32 50 × 60 × 70 × 80 over two axes took 39 µs by 120 blocks, 49 by 180.
+double FilledOneByOne(const Task& task, const Choice& choice) {
+  const int64_t processors = task.device.processors;
+  if (choice.shared * 2 <= task.device.shared || choice.blocks <= processors)
+    return Filled(task, choice.blocks);
+  return static_cast<double>(choice.blocks) /
+         static_cast<double>(CeilDiv(choice.blocks, processors) * processors);
 }
 
 Columns ColumnsOf(const Task& task) {
@@ -88,22 +104,24 @@ void AddJoined(const Task& task, int index, const RingShape& shape, Candidates* 
   choice.shared = std::max(2 * shape.depth * 16 * choice.threads, cut.phases * cut.pitch * 8);
   choice.blocks = outer * cut.tiles;
   if (choice.threads > shape.threads || choice.shared > task.device.shared) return;
-  choice.share *= Filled(task, choice.blocks);
+  choice.share *= FilledOneByOne(task, choice);
   if (layout.elements < kSomeRows)
-    choice.share *= kSome * static_cast<double>(layout.elements) / static_cast<double>(kSomeRows);
+    choice.share *= kFewJoined * static_cast<double>(layout.elements) / static_cast<double>(kSomeRows);
   candidates->Add(choice);
 }
 
-double RingShare(const Task& task, int piece) {
+double RingShare(const Task& task, const RingShape& shape) {
   const int size = task.size();
-  if (piece == 8) return size == 8 ? kEightOf8 : kEightOf4;
-  if (piece == 4) return kFour;
-  if (task.reduced_axes() > 1) return IsHalf(task.kind) ? kTwoAxesHalf : kTwoAxes;
-  const double share = size == 8                                    ? k8
-                       : IsHalf(task.kind)                          ? kHalf
-                       : size == 2                                  ? kU16
-                       : size == 4 && task.innermost() >= kWideFrom ? kWide4
-                                                                    : kOneAxis;
+  if (shape.piece == 8) return size == 8 ? kEightOf8 : kEightOf4;
+  if (shape.piece == 4) return kFour;
+  const double depth = size == 4 && shape.depth == 6 ? kFewInFlight : 1;
+  if (task.reduced_axes() > 1) return depth * (IsHalf(task.kind) ? kTwoAxesHalf : kTwoAxes);
+  const bool wide = task.innermost() >= kWideFrom;
+  const double share = depth * (size == 8           ? wide ? kWide8 : k8
+                                : size == 4         ? wide ? kWide4 : k4
+                                : IsHalf(task.kind) ? kHalf
+                                : size == 2         ? kU16
+                                                    : k1);
   const int64_t narrow = size == 1 ? kNarrowBytes / 2 : kNarrowBytes;
   return task.innermost() * size < narrow ? share * kNarrow : share;
 }
@@ -119,7 +137,7 @@ void AddRingOf(const Task& task, int index, const RingShape& shape, Candidates* 
     return;
   const int64_t chains = RingChains(task.size(), IsExact(task.kind), shape.piece);
   const int64_t rows = std::min<int64_t>(kTileElements, layout.elements), outer = OuterOf(task);
-  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape.piece));
+  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape));
   choice.ring = {};
   Ring& c = choice.ring;
   Columns& cut = c.cut;
@@ -144,19 +162,16 @@ void AddRingOf(const Task& task, int index, const RingShape& shape, Candidates* 
   choice.shared = std::max(2 * shape.depth * shape.piece * choice.threads, cut.phases * cut.pitch * 8);
   choice.blocks = outer * cut.tiles * cut.windows;
   if (choice.threads > shape.threads || choice.threads < 64 || choice.shared > task.device.shared) return;
-  choice.share *= Filled(task, choice.blocks);
+  choice.share *= FilledOneByOne(task, choice);
   if (cut.windows > 1)
-    choice.share *= std::min(1., .3 + .7 * static_cast<double>(cut.lanes * shape.piece) / kGoodRow);
+    choice.share *=
+        std::min(1., kShortRow + (1 - kShortRow) * static_cast<double>(cut.lanes * shape.piece) / kGoodRow);
   if (layout.elements < kSomeRows) {
     const double part = static_cast<double>(layout.elements) / static_cast<double>(kSomeRows);
     choice.share *= kFew + (kSome - kFew) * part;
   } else if (axes == 1 && layout.elements < kManyRows) {
     choice.share *= kSome;
   }
-  // Where the device takes few blocks over two axes, larger ones leave fewer processors idle at the end.
-  const bool few = outer * cut.tiles * CeilDiv(c.row_pieces, 8) <= processors * 2;
-  if (task.size() == 4 && shape.piece == 16 && (shape.threads > 512) != (few && axes > 1))
-    choice.share *= .99;
   candidates->Add(choice);
 }
 

@@ -9,10 +9,15 @@ namespace {
 
 constexpr int64_t kMostExtent = int64_t{1} << 30;  // whose indices are 32-bit ones
 
-// One H200, 2026-11-21, tilewire_kernel_bench '^layouts/runs': element by element f32 71 to 94% (four bytes
-// take as long as fewer), in words f16 64⁴ 53%. What the others are was not measured well; columns (f32, one
-// element of each row of 32 columns) are what RingKernel and StreamKernel refuse.
-constexpr double kElements = .75, kWords = .55, kApart = .4, kColumns = .1, kAnyAxes = .05;
+// One H200, 2026-11-22, tilewire_kernel_bench '^choices/', hot. Element by element f32 71 to 94% (four bytes
+// take as long as fewer); in words f16 64⁴ 65%, by elements 40. The others were not measured.
+constexpr double kElements = .75, kWords = .65, kApart = .4, kAnyAxes = .05;
+// Columns, 32 elements of a row at a time: f64 × 64 97%, × 1000 93; f32 × 64 92%, × 99 (in four windows of
+// 32) 72, × 1000 86; f16 × 64 and × 1000 52%; u8 27%. Middle axes of 100 rows: f32 25%.
+constexpr double kColumns8 = .99, kColumns4 = .92, kColumns2 = .52, kColumns1 = .28;
+constexpr double kRowsForHalf = 180;  // of which half as much is expected
+// Over two axes f32 64⁴ 65%, 50 × 60 × 70 × 80 55.
+constexpr double kColumnsOfTwoAxes = .75;
 constexpr int64_t kShort =
     1024;  // elements below which most threads of a block for one segment would be idle
 
@@ -103,7 +108,13 @@ void AddWalk(const Task& task, Candidates* candidates) {
   const int64_t run = c.extents[0], count = c.end - c.begin, elements = task.layout.elements;
   const bool few = elements <= 256;
   if (task.columns() || elements == 1) {
-    Add(task, WalkUnit::kElement, count < 16 ? 8 : 32, kColumns * bytes, c, candidates);
+    const int segments = count < 16 ? 8 : 32;
+    const double rows = static_cast<double>(std::min<int64_t>(elements, kTileElements));
+    double share = size == 8 ? kColumns8 : size == 4 ? kColumns4 : size == 2 ? kColumns2 : kColumns1;
+    share *= rows / (rows + kRowsForHalf) * static_cast<double>(count) /
+             static_cast<double>(CeilDiv(count, segments) * segments);
+    if (task.reduced_axes() > 1) share *= kColumnsOfTwoAxes;
+    Add(task, WalkUnit::kElement, segments, share, c, candidates);
     return;
   }
   const bool filled = CeilDiv(count, 8) * 32 <= count * 5;  // at most a fifth of the threads is idle

@@ -109,24 +109,36 @@ struct WordRun {
   __device__ bool inside() const { return from >= begin && from + words * 16 <= end; }
 };
 
-/// Starts to copy the words of both operands to x and y. kAlike: both have as many.
-template <typename T, bool kAlike, typename Places>
+/// Starts to copy one operand's words.
+template <typename T, typename Places>
+__device__ void CopyWords(uint4* to, const WordRun& run, const Team& team, Places places) {
+  if (run.inside()) {
+#pragma unroll 4
+    for (int w = team.thread; w < run.words; w += team.threads)
+      CopyPiece<16>(reinterpret_cast<char*>(to + places.Take()), run.from + w * 16);
+    return;
+  }
+  for (int w = team.thread; w < run.words; w += team.threads)
+    to[places.Take()] = LoadWithin<T>(run.from + w * 16, run.begin, run.end);
+}
+
+/// Likewise both operands' in turns, which are as many and where one lies inside its array the other does.
+template <typename T, typename Places>
 __device__ void CopyWords(uint4* x, uint4* y, const WordRun& a, const WordRun& b, const Team& team,
                           Places places) {
-  const int most = kAlike ? a.words : max(a.words, b.words);
-  if (a.inside() && b.inside()) {
+  if (a.inside()) {
 #pragma unroll 4
-    for (int w = team.thread; w < most; w += team.threads) {
+    for (int w = team.thread; w < a.words; w += team.threads) {
       const int place = places.Take();
-      if (kAlike || w < a.words) CopyPiece<16>(reinterpret_cast<char*>(x + place), a.from + w * 16);
-      if (kAlike || w < b.words) CopyPiece<16>(reinterpret_cast<char*>(y + place), b.from + w * 16);
+      CopyPiece<16>(reinterpret_cast<char*>(x + place), a.from + w * 16);
+      CopyPiece<16>(reinterpret_cast<char*>(y + place), b.from + w * 16);
     }
     return;
   }
-  for (int w = team.thread; w < most; w += team.threads) {
+  for (int w = team.thread; w < a.words; w += team.threads) {
     const int place = places.Take();
-    if (w < a.words) x[place] = LoadWithin<T>(a.from + w * 16, a.begin, a.end);
-    if (w < b.words) y[place] = LoadWithin<T>(b.from + w * 16, b.begin, b.end);
+    x[place] = LoadWithin<T>(a.from + w * 16, a.begin, a.end);
+    y[place] = LoadWithin<T>(b.from + w * 16, b.begin, b.end);
   }
 }
 

@@ -37,9 +37,12 @@ __device__ Stage StartStage(const Work& work, const Staged& c, const Team& team,
   };
   const WordRun run_a = run(work.a, a, stage.skip_a), run_b = run(work.b, b, stage.skip_b);
   if constexpr (kBy == StagedBy::kWords) {
-    CopyWords<T, true>(x, y, run_a, run_b, team, Pitched(team, c.segment_words, c.pitch));
+    CopyWords<T>(x, y, run_a, run_b, team, Pitched(team, c.segment_words, c.pitch));
+  } else if constexpr (kBy == StagedBy::kWarps) {
+    CopyWords<T>(x, y, run_a, run_b, team, Packed(team));
   } else {
-    CopyWords<T, kAlike>(x, y, run_a, run_b, team, Packed(team));
+    CopyWords<T>(x, run_a, team, Packed(team));
+    CopyWords<T>(y, run_b, team, Packed(team));
   }
   return stage;
 }

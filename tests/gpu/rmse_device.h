@@ -171,19 +171,23 @@ class RmseDevice : public testing::Test {
     Check(one, a, b, shifts);
   }
 
-  /// An operand of many megabytes: random numbers take too long to make, so some are repeated.
-  static reference::Bytes LargeOperand(const ArraySpec& spec, bool tame, std::mt19937_64& random) {
-    const auto some = *MakeSpec(spec.dtype, std::vector<int64_t>{100'003});
-    const reference::Bytes part = reference::RandomOperand(some, tame, random);
-    reference::Bytes bytes(static_cast<size_t>(spec.bytes()));
-    for (size_t at = 0; at < bytes.size(); at += part.size())
-      std::copy_n(part.begin(), std::min(part.size(), bytes.size() - at), bytes.begin() + at);
-    return bytes;
+  /// `bytes` bytes of what `part` holds, again and again.
+  static reference::Bytes Repeated(const reference::Bytes& part, int64_t bytes) {
+    reference::Bytes all(static_cast<size_t>(bytes));
+    for (size_t at = 0; at < all.size(); at += part.size())
+      std::copy_n(part.begin(), std::min(part.size(), all.size() - at), all.begin() + at);
+    return all;
+  }
+
+  /// Some random elements. As many as a large operand has would take too long to make.
+  static reference::Bytes SomeElements(DType dtype, bool tame, std::mt19937_64& random) {
+    return reference::RandomOperand(*MakeSpec(dtype, std::vector<int64_t>{100'003}), tame, random);
   }
 
   void CheckLarge(const reference::RandomCase& one, bool tame, Shifts shifts, std::mt19937_64& random) {
-    const reference::Bytes a = LargeOperand(one.spec, tame, random), b = LargeOperand(one.spec, tame, random);
-    Check(one, a, b, shifts);
+    const reference::Bytes a = SomeElements(one.spec.dtype, tame, random);
+    const reference::Bytes b = SomeElements(one.spec.dtype, tame, random);
+    Check(one, Repeated(a, one.spec.bytes()), Repeated(b, one.spec.bytes()), shifts);
   }
 
   cudaStream_t stream_ = nullptr;
