@@ -53,7 +53,6 @@ struct Choice {
   int shared = 0, shared_most = 0;  ///< bytes of a block: of this launch, of any
   int64_t sums = 1;                 ///< that a segment then has
   int batch = 1;                    ///< see Work
-  bool across = false;
   Combine combine = Combine::kNone;
   union {
     Ring ring{};

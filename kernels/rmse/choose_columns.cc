@@ -13,13 +13,14 @@ constexpr int kUsualShared = 48 << 10;             // bytes that a block has wit
 
 // What stands here was measured on one H200, 2026-11-22, tilewire_kernel_bench '^choices/', hot.
 //
-// Joined rows: f32, f64, u8, f16 × 3 to 50 94 · 94 · 89 · 93%; what begins inside words was not measured.
-constexpr double kJoined = .93, kJoinedApart = .85;
+// Joined rows: f32, f64, u8, f16 × 3 to 50 94 · 94 · 89 · 93%; from inside words f32 × 3 and × 50 85 and 79%,
+// f16 × 3 and × 33 84 and 78%, u8 × 3 and × 64 59 and 78%.
+constexpr double kJoined = .93, kJoinedInside = .85;
 // Whole words over two axes: f32 64⁴ 82%, in longer arrays 91; f16 64⁴ 62%, in longer ones 75.
 constexpr double kTwoAxes = .91, kTwoAxesHalf = .75;
 // Over one axis: f32 × 64 93%, × 1000 86; f64 × 16 and × 64 95%, × 1000 91; f16 × 64 85%, × 1000 74; u8 × 64
-// 91%. u16 was not measured: it converts nothing, so StreamKernel, which is as good for f16, is better.
-constexpr double k4 = .93, kWide4 = .86, k8 = .955, kWide8 = .91, kHalf = .8, k1 = .92, kU16 = .6;
+// 91%.
+constexpr double k4 = .93, kWide4 = .86, k8 = .955, kWide8 = .91, kHalf = .8, k1 = .92, kU16 = .85;
 constexpr int64_t kWideFrom = 200;
 // Six pieces in flight for twelve: f32 × 64 91% for 93, 64⁴ 79 for 82.
 constexpr double kFewInFlight = .975;
@@ -56,18 +57,27 @@ double FilledOneByOne(const Task& task, const Choice& choice) {
          static_cast<double>(CeilDiv(choice.blocks, processors) * processors);
 }
 
-Columns ColumnsOf(const Task& task) {
+/// Where a row's elements lie: [.., R, B], or [.., R, B, r] with runs of r neighbours of a segment.
+struct RowsOf {
+  int axis;            ///< of the rows
+  int64_t run, width;  ///< elements: of a segment, of all in a row
+  explicit RowsOf(const Task& task)
+      : axis(task.layout.rank - (task.columns() ? 2 : 3)),
+        run(task.columns() ? 1 : task.innermost()),
+        width(task.layout.dims[axis + 1] * run) {}
+};
+
+Columns ColumnsOf(const Task& task, const RowsOf& rows) {
   Columns cut{};
-  cut.width = task.innermost();
+  cut.width = rows.width;
   cut.tiles = task.tiles();
-  cut.outer_begin = task.range.segment_begin / cut.width;
-  cut.stride = task.layout.strides[task.layout.rank - 2] * task.size();
+  cut.outer_begin = task.range.segment_begin / (rows.width / rows.run);
+  cut.stride = task.layout.strides[rows.axis] * task.size();
   return cut;
 }
 
-/// Outer batch indices that the range has segments of.
-int64_t OuterOf(const Task& task) {
-  const int64_t width = task.innermost();
+/// Outer batch indices that the range has segments of, `width` of each.
+int64_t OuterOf(const Task& task, int64_t width) {
   return (task.range.segment_end - 1) / width + 1 - task.range.segment_begin / width;
 }
 
@@ -81,13 +91,14 @@ void AddJoined(const Task& task, int index, const RingShape& shape, Candidates* 
       task.segments() % width != 0)
     return;
   const bool inside = !task.aligned(16) || (layout.elements * row % 16 != 0 && outer > 1);
-  Choice choice = MakeChoice(task, Kernel::kRing, index, inside ? kJoinedApart : kJoined);
+  if (inside != (shape.of == RingOf::kJoinedInside)) return;
+  Choice choice = MakeChoice(task, Kernel::kRing, index, inside ? kJoinedInside : kJoined);
   choice.ring = {};
   Ring& c = choice.ring;
   c.row_bytes = static_cast<int>(row);
   c.group = 16 / static_cast<int>(std::gcd(row, int64_t{16}));
   Columns& cut = c.cut;
-  cut = ColumnsOf(task);
+  cut = ColumnsOf(task, RowsOf(task));
   cut.lanes = c.row_bytes * c.group / 16;
   const int chains = RingChains(task.size(), IsExact(task.kind), 16);
   cut.phases = static_cast<int>(kAccumulators) / c.group / chains;
@@ -110,49 +121,52 @@ void AddJoined(const Task& task, int index, const RingShape& shape, Candidates* 
   candidates->Add(choice);
 }
 
-double RingShare(const Task& task, const RingShape& shape) {
+double RingShare(const Task& task, const RingShape& shape, int axes, int64_t width) {
   const int size = task.size();
   if (shape.piece == 8) return size == 8 ? kEightOf8 : kEightOf4;
   if (shape.piece == 4) return kFour;
   const double depth = size == 4 && shape.depth == 6 ? kFewInFlight : 1;
-  if (task.reduced_axes() > 1) return depth * (IsHalf(task.kind) ? kTwoAxesHalf : kTwoAxes);
-  const bool wide = task.innermost() >= kWideFrom;
+  if (axes > 1) return depth * (IsHalf(task.kind) ? kTwoAxesHalf : kTwoAxes);
+  const bool wide = width >= kWideFrom;
   const double share = depth * (size == 8           ? wide ? kWide8 : k8
                                 : size == 4         ? wide ? kWide4 : k4
                                 : IsHalf(task.kind) ? kHalf
                                 : size == 2         ? kU16
                                                     : k1);
   const int64_t narrow = size == 1 ? kNarrowBytes / 2 : kNarrowBytes;
-  return task.innermost() * size < narrow ? share * kNarrow : share;
+  return width * size < narrow ? share * kNarrow : share;
 }
 
 /// A thread for a piece of a row.
 void AddRingOf(const Task& task, int index, const RingShape& shape, Candidates* candidates) {
   const Layout& layout = task.layout;
-  const int64_t width = task.innermost(), size = task.size(), processors = task.device.processors;
-  const int axes = task.reduced_axes();
-  const int64_t inner = axes > 1 ? layout.dims[layout.rank - 2] : kMostExtent;
-  if (axes > 2 || !task.aligned(shape.piece) || width * size % shape.piece != 0 || inner > kMostExtent ||
-      (axes == 1 && layout.elements > kMostExtent))
+  const int64_t size = task.size(), processors = task.device.processors;
+  const RowsOf in(task);
+  const int axes = task.reduced_axes() - (in.run > 1);
+  const int64_t inner = axes > 1 ? layout.dims[in.axis] : kMostExtent, all = layout.elements / in.run;
+  if (axes > 2 || !task.aligned(shape.piece) || in.width * size % shape.piece != 0 || inner > kMostExtent ||
+      (axes == 1 && all > kMostExtent) || in.run * size > shape.piece)
     return;
   const int64_t chains = RingChains(task.size(), IsExact(task.kind), shape.piece);
-  const int64_t rows = std::min<int64_t>(kTileElements, layout.elements), outer = OuterOf(task);
-  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape));
+  const int64_t rows = std::min<int64_t>(kTileElements / in.run, all);
+  const int64_t outer = OuterOf(task, in.width / in.run);
+  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape, axes, in.width));
   choice.ring = {};
   Ring& c = choice.ring;
+  c.run_log2 = std::countr_zero(static_cast<uint64_t>(in.run));
   Columns& cut = c.cut;
-  cut = ColumnsOf(task);
-  cut.period = static_cast<int>(
-      std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)), chains, kAccumulators));
+  cut = ColumnsOf(task, in);
+  cut.period = static_cast<int>(std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)), chains,
+                                                    std::max(kAccumulators / in.run, chains)));
   cut.phases = cut.period / static_cast<int>(chains);
-  c.row_pieces = width * size / shape.piece;
+  c.row_pieces = in.width * size / shape.piece;
   for (int64_t lanes = std::max(shape.threads / cut.phases, 1);; lanes = CeilDiv(lanes, 2)) {
     cut.lanes = static_cast<int>(CeilDiv(c.row_pieces, CeilDiv(c.row_pieces, lanes)));
     cut.windows = CeilDiv(c.row_pieces, cut.lanes);
     // Long pieces of rows are read fastest, but all of the device must be at work.
     if (lanes * cut.phases <= 128 || outer * cut.tiles * cut.windows * 2 > processors) break;
   }
-  c.outer_stride = axes > 1 ? layout.strides[layout.rank - 4] * size : 0;
+  c.outer_stride = axes > 1 ? layout.strides[in.axis - 2] * size : 0;
   c.inner = static_cast<uint32_t>(inner);
   c.digit = static_cast<uint32_t>(cut.phases % inner);
   c.step = c.digit * cut.stride + cut.phases / inner * c.outer_stride;
@@ -166,10 +180,10 @@ void AddRingOf(const Task& task, int index, const RingShape& shape, Candidates* 
   if (cut.windows > 1)
     choice.share *=
         std::min(1., kShortRow + (1 - kShortRow) * static_cast<double>(cut.lanes * shape.piece) / kGoodRow);
-  if (layout.elements < kSomeRows) {
-    const double part = static_cast<double>(layout.elements) / static_cast<double>(kSomeRows);
+  if (all < kSomeRows) {
+    const double part = static_cast<double>(all) / static_cast<double>(kSomeRows);
     choice.share *= kFew + (kSome - kFew) * part;
-  } else if (axes == 1 && layout.elements < kManyRows) {
+  } else if (axes == 1 && all < kManyRows) {
     choice.share *= kSome;
   }
   candidates->Add(choice);
@@ -180,9 +194,9 @@ void AddStreamOf(const Task& task, int index, const StreamShape& shape, Candidat
   const int group = shape.batch / shape.rounds;
   const double share = width <= 16 || (task.size() == 2 && width < 64) ? shape.narrow_share : shape.share;
   Choice choice = MakeChoice(task, Kernel::kStream, index, share);
-  choice.columns = ColumnsOf(task);
+  choice.columns = ColumnsOf(task, RowsOf(task));
   Columns& c = choice.columns;
-  const int64_t outer = OuterOf(task);
+  const int64_t outer = OuterOf(task, width);
   const int64_t pieces =
       shape.vector ? CeilDiv(width, shape.columns) : CeilDiv(width, 32 * shape.columns) * 32;
   const int64_t period =
@@ -224,15 +238,18 @@ void AddStreamOf(const Task& task, int index, const StreamShape& shape, Candidat
 }  // namespace
 
 void AddRing(const Task& task, Candidates* candidates) {
-  if (!task.columns()) return;
-  int index = 0;
+  // Runs: [.., R, B, r] over two axes, where r neighbours are a power of two.
+  const bool runs = !task.columns() && !task.contiguous() && task.reduced_axes() == 2 &&
+                    std::has_single_bit(static_cast<uint64_t>(task.innermost()));
+  if (!task.columns() && !runs) return;
+  int index = -1;
   for (const RingShape& shape : RingShapes(task.kind)) {
-    if (shape.joined) {
-      AddJoined(task, index, shape, candidates);
-    } else {
-      AddRingOf(task, index, shape, candidates);
-    }
     ++index;
+    if (shape.of == RingOf::kColumns) {
+      AddRingOf(task, index, shape, candidates);
+    } else if (!runs) {
+      AddJoined(task, index, shape, candidates);
+    }
   }
 }
 

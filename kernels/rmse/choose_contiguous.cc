@@ -22,9 +22,11 @@ constexpr double kByWords = .93, kIdleHalves = .88;
 // Tiles that are long enough: f32 and u8 × 1000 and 1001 97 and 94%, one segment 96 to 99%. Segments by warps
 // from shared memory: f32 of 257 and 300 85 and 88%, f64 of 129 86%.
 constexpr double kTiles = .97, kByWarps = .87;
-// Single elements of four bytes; short segments whose operands begin at different places. Not measured well:
-// between what beats them and what they beat.
-constexpr double kSingles = .5, kStagedApart = .6;
+// Single elements of four bytes. Not measured well: less than GroupKernel.
+constexpr double kSingles = .5;
+// Short segments whose operands begin at different places: u8 × 100 161 µs for 512 MiB (73%), by WalkKernel
+// 2900.
+constexpr double kStagedApart = .8;
 // A warp for each item fills a multiprocessor from 16 of them on; a block for each is nearly as fast.
 constexpr double kWarpsOfProcessor = 16, kByBlocks = .99;
 
@@ -211,17 +213,20 @@ void AddTiles(const Task& task, Candidates* candidates) {
   const int64_t items = task.range.items();
   const double filled =
       static_cast<double>(items) / (kWarpsOfProcessor * static_cast<double>(task.device.processors));
-  Choice blocks = MakeChoice(task, Kernel::kTiles, kTilesByBlocks, full * kByBlocks);
-  blocks.share *= std::min(1 / filled, 1.);
+  const auto by = [&](TilesBy shape, double share) {
+    return MakeChoice(task, Kernel::kTiles, static_cast<int>(shape), share);
+  };
+  Choice blocks = by(TilesBy::kBlocks, full * kByBlocks * std::min(1 / filled, 1.));
   blocks.blocks = items;
   candidates->Add(blocks);
-  const bool is_short = words.elements > 2 && words.count <= 128 && task.tiles() == 1;
-  Choice warps = MakeChoice(task, Kernel::kTiles, is_short ? kTilesShort : kTilesByWarps, full);
-  warps.share *= std::min(filled, 1.);
+  const bool is_short = words.elements > 2 && words.count <= 128;
+  Choice warps = by(task.tiles() > 1 ? TilesBy::kTiles
+                    : is_short       ? TilesBy::kShortSegments
+                                     : TilesBy::kSegments,
+                    full * std::min(filled, 1.));
   if (task.tiles() > 1) {
     CutTiles(task, &warps);
   } else {
-    warps.across = true;
     while (warps.batch < 4 && warps.batch * task.device.processors * 128 < items) warps.batch *= 2;
     warps.blocks = CeilDiv(items, int64_t{kWarps} * warps.batch);
   }

@@ -5,26 +5,25 @@
 
 namespace tilewire::rmse::cuda {
 
-/// Starts to copy the kBytes at `from`. No lane waits.
-template <int kBytes>
-__device__ void CopyPiece(char* to, const char* from) {
+/// A place in shared memory as the copies name it: arithmetic on it takes 32 bits.
+__device__ inline unsigned SharedPlace(const void* to) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(to));
+}
+
+/// Starts to copy the 16 bytes at `from`. No lane waits.
+__device__ inline void CopyWord(unsigned to, const char* from) {
 #if __CUDA_ARCH__ >= 800
-  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(kBytes) : "memory");
-  }
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 #else
-  __builtin_memcpy(__builtin_assume_aligned(to, kBytes), __builtin_assume_aligned(from, kBytes), kBytes);
+  *static_cast<uint4*>(__cvta_shared_to_generic(to)) = *reinterpret_cast<const uint4*>(from);
 #endif
 }
 
-/// Likewise, or clears `to` where not `there`; `from` is then not read.
+/// Starts to copy the kBytes at `from`, or to clear `to` where not `there`. No lane waits.
 template <int kBytes>
 __device__ void CopyPiece(char* to, const char* from, bool there) {
 #if __CUDA_ARCH__ >= 800
-  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned place = SharedPlace(to);
   const int bytes = there ? kBytes : 0;
   if constexpr (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes)
@@ -36,7 +35,7 @@ __device__ void CopyPiece(char* to, const char* from, bool there) {
   }
 #else
   if (there) {
-    CopyPiece<kBytes>(to, from);
+    __builtin_memcpy(__builtin_assume_aligned(to, kBytes), __builtin_assume_aligned(from, kBytes), kBytes);
   } else {
     __builtin_memset(__builtin_assume_aligned(to, kBytes), 0, kBytes);
   }
@@ -113,9 +112,10 @@ struct WordRun {
 template <typename T, typename Places>
 __device__ void CopyWords(uint4* to, const WordRun& run, const Team& team, Places places) {
   if (run.inside()) {
+    const unsigned place = SharedPlace(to);
 #pragma unroll 4
     for (int w = team.thread; w < run.words; w += team.threads)
-      CopyPiece<16>(reinterpret_cast<char*>(to + places.Take()), run.from + w * 16);
+      CopyWord(place + static_cast<unsigned>(places.Take()) * 16, run.from + w * 16);
     return;
   }
   for (int w = team.thread; w < run.words; w += team.threads)
@@ -127,11 +127,12 @@ template <typename T, typename Places>
 __device__ void CopyWords(uint4* x, uint4* y, const WordRun& a, const WordRun& b, const Team& team,
                           Places places) {
   if (a.inside()) {
+    const unsigned to_x = SharedPlace(x), to_y = SharedPlace(y);
 #pragma unroll 4
     for (int w = team.thread; w < a.words; w += team.threads) {
-      const int place = places.Take();
-      CopyPiece<16>(reinterpret_cast<char*>(x + place), a.from + w * 16);
-      CopyPiece<16>(reinterpret_cast<char*>(y + place), b.from + w * 16);
+      const auto place = static_cast<unsigned>(places.Take()) * 16;
+      CopyWord(to_x + place, a.from + w * 16);
+      CopyWord(to_y + place, b.from + w * 16);
     }
     return;
   }

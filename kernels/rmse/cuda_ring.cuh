@@ -81,7 +81,7 @@ struct Stretch {
   int skip, bytes;  ///< from the boundary before it to that, and to the tile's end
 };
 
-template <typename E>
+template <typename E, bool kInside>
 __device__ RingPlace PlaceInJoined(const Work& work, const Ring& c, int phase, RingItem* item,
                                    Stretch* tile) {
   const Columns& cut = c.cut;
@@ -90,7 +90,7 @@ __device__ RingPlace PlaceInJoined(const Work& work, const Ring& c, int phase, R
   item->tile += work.range.tile_begin;
   item->there = phase < cut.phases;
   tile->begin = (item->outer * work.layout.elements + item->tile * kTileElements) * c.row_bytes;
-  tile->skip = static_cast<int>(reinterpret_cast<uintptr_t>(work.a + tile->begin) % 16);
+  tile->skip = kInside ? static_cast<int>(reinterpret_cast<uintptr_t>(work.a + tile->begin) % 16) : 0;
   tile->bytes = tile->skip + TileLength(work, item->tile) * c.row_bytes;
   // A group ends where the next phase's begins, so a thread's first word is the one of its index.
   return {.offset = tile->begin - tile->skip + thread * 16,
@@ -133,12 +133,25 @@ __device__ double JoinedColumn(const double* sums, const Ring& c, int column, in
   return sum[0];
 }
 
+/// The tree over runs of neighbours among a piece's sums: those of a run end up in its first place.
+template <int kN>
+__device__ void AddRuns(double (&sum)[kN], int run) {
+#pragma unroll
+  for (int s = kN / 2; s >= 1; s /= 2) {
+    if (s >= run) continue;
+#pragma unroll
+    for (int v = 0; v + s < kN; ++v)
+      if (v % (2 * s) < s) sum[v] = __dadd_rn(sum[v], sum[v + s]);
+  }
+}
+
 /// Pieces of kPiece bytes, kDepth of each operand in flight. kMost threads at most, kBlocks blocks a
 /// multiprocessor at least.
-template <typename E, bool kJoined, int kPiece, int kDepth, int kMost, int kBlocks>
+template <typename E, RingOf kOf, int kPiece, int kDepth, int kMost, int kBlocks>
 __global__ void __launch_bounds__(kMost, kBlocks)
     RingKernel(const __grid_constant__ Work work, const __grid_constant__ Ring c) {
   using T = typename E::Type;
+  constexpr bool kJoined = kOf != RingOf::kColumns, kInside = kOf == RingOf::kJoinedInside;
   constexpr int kSize = sizeof(T), kN = kPiece / kSize, kChains = kRingChains<kSize, E::kExact, kPiece>;
   LetFinishStart();
   extern __shared__ uint4 ring_words[];
@@ -148,7 +161,7 @@ __global__ void __launch_bounds__(kMost, kBlocks)
   const int phase = thread / cut.lanes, lane = thread - phase * cut.lanes;
   RingItem item;
   Stretch tile{};
-  RingPlace place = kJoined ? PlaceInJoined<E>(work, c, phase, &item, &tile)
+  RingPlace place = kJoined ? PlaceInJoined<E, kInside>(work, c, phase, &item, &tile)
                             : PlaceInColumns<kPiece, E>(work, c, phase, lane, &item);
   const int half = threads * kPiece, end = kDepth * 2 * half;
   const auto fetch = [&](int slot, bool asked = true) {
@@ -167,12 +180,12 @@ __global__ void __launch_bounds__(kMost, kBlocks)
       }
     }
   };
-  const bool begins_inside = kJoined && tile.skip != 0 && thread == 0;
+  const bool begins_inside = kInside && tile.skip != 0 && thread == 0;
   int slot = thread * kPiece;
 #pragma unroll
   for (int d = 0; d < kDepth; ++d) fetch(slot + d * 2 * half, d > 0 || !begins_inside);
   RingSum<E, kN, kChains> sums;
-  if constexpr (kJoined)  // the first of its accumulators' chain
+  if constexpr (kInside)  // the first of its accumulators' chain
     if (begins_inside) AddRimWord<E, kChains>(work, tile, 0, 0, sums);
 #pragma unroll 1
   for (; place.rest > 0; place.rest -= kChains * place.step) {
@@ -211,9 +224,19 @@ __global__ void __launch_bounds__(kMost, kBlocks)
     for (int column = thread; column < width; column += threads)
       Store(work, item.outer * width + column, item.tile,
             JoinedColumn<kN>(shared, c, column, cut.lanes * kN, tile.skip / kSize));
-  } else if (phase == 0 && item.there) {
+  } else if (phase == 0 && item.there && c.run_log2 == 0) {
     const int64_t segment = item.outer * cut.width + item.piece * kN;
     StoreColumns<kN, true>(work, segment, item.tile, segment, sum);
+  } else if (phase == 0 && item.there) {
+    AddRuns(sum, 1 << c.run_log2);
+    const int64_t segment = (item.outer * cut.width + item.piece * kN) >> c.run_log2;
+#pragma unroll
+    for (int v = 0; v < kN; ++v) {
+      const int64_t at = segment + (v >> c.run_log2);
+      const bool first = (v & ((1 << c.run_log2) - 1)) == 0;
+      if (first && at >= work.range.segment_begin && at < work.range.segment_end)
+        Store(work, at, item.tile, sum[v]);
+    }
   }
 }
 

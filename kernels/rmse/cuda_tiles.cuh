@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/rmse/cuda_lanes.cuh"
+#include "kernels/rmse/shapes.h"
 
 namespace tilewire::rmse::cuda {
 
@@ -146,49 +147,53 @@ __device__ inline void StoreTiles(const Work& work, int64_t segment, int64_t til
   Store(work, segment, tile / (work.batch * kWarps), part[0]);
 }
 
-/// A warp's work.batch neighbouring tiles of a segment, or neighbouring segments of which the range has one
-/// tile: one after the other, and their sums stored together, a lane for each.
-template <typename E, int kBatch>
+/// A warp's work.batch neighbouring tiles of a segment.
+template <typename E>
 __device__ void SumTilesOfWarp(const Work& work) {
   constexpr int64_t kSize = sizeof(typename E::Type);
   const Range& range = work.range;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int64_t block = work.block_base + blockIdx.x, tiles = range.tile_end - range.tile_begin;
-  int64_t group = 0, segment;
-  if (work.across) {
-    segment = (block * kWarps + warp) * work.batch;
-  } else if (work.combine == Combine::kBlock) {
+  int64_t group, segment;
+  if (work.combine == Combine::kBlock) {
     segment = DivMod(block, (tiles + work.batch * kWarps - 1) / (work.batch * kWarps), &group);
     group = group * kWarps + warp;
   } else {
     segment = DivMod(block * kWarps + warp, (tiles + work.batch - 1) / work.batch, &group);
   }
   segment += range.segment_begin;
-  const int64_t first = range.tile_begin + group * work.batch;
-  const int64_t rest = work.across                    ? range.segment_end - segment
-                       : segment >= range.segment_end ? 0
-                                                      : range.tile_end - first;
-  const int count = static_cast<int>(max(min(rest, int64_t{work.batch}), int64_t{0}));
+  const int64_t first = range.tile_begin + group * work.batch, rest = range.tile_end - first;
+  const int count =
+      segment >= range.segment_end ? 0 : static_cast<int>(max(min(rest, int64_t{work.batch}), int64_t{0}));
   double mine = 0;
   for (int u = 0; u < count; ++u) {
-    const int64_t tile = work.across ? first : first + u;
-    const int64_t base =
-        ((work.across ? segment + u : segment) * work.layout.elements + tile * kTileElements) * kSize;
-    const int n = TileLength(work, tile);
-    double sum;
-    if (kBatch == 8 && n == kTileElements && Misalignment<E>(work.a + base) == 0) {
-      sum = WarpFullTile<E>(work, base, lane);
-    } else {
-      sum = WarpTile<E, kBatch>(work, base, n, lane);
-    }
+    const int64_t base = (segment * work.layout.elements + (first + u) * kTileElements) * kSize;
+    const int n = TileLength(work, first + u);
+    const bool simple = n == kTileElements && Misalignment<E>(work.a + base) == 0;
+    const double sum = simple ? WarpFullTile<E>(work, base, lane) : WarpTile<E, 8>(work, base, n, lane);
     if (lane == u) mine = sum;
   }
   LetFinishStart();
-  if (work.across) {
-    if (lane < count) Store(work, segment + lane, first, mine);
-  } else {
-    StoreTiles(work, segment, first, mine, count, lane);
+  StoreTiles(work, segment, first, mine, count, lane);
+}
+
+/// A warp's work.batch neighbouring segments, of which the range has one tile each. Their results are
+/// finished together, a lane for each.
+template <typename E, int kBatch>
+__device__ void SumSegmentsOfWarp(const Work& work) {
+  const Range& range = work.range;
+  const int lane = threadIdx.x % 32;
+  const int64_t warp = (work.block_base + blockIdx.x) * kWarps + threadIdx.x / 32;
+  const int64_t first = range.segment_begin + warp * work.batch, tile = range.tile_begin;
+  const int n = TileLength(work, tile);
+  double mine = 0;
+  for (int u = 0; u < work.batch && first + u < range.segment_end; ++u) {
+    const int64_t base = ((first + u) * work.layout.elements + tile * kTileElements) *
+                         static_cast<int64_t>(sizeof(typename E::Type));
+    const double sum = WarpTile<E, kBatch>(work, base, n, lane);
+    if (lane == u) mine = sum;
   }
+  if (lane < work.batch && first + lane < range.segment_end) Store(work, first + lane, tile, mine);
 }
 
 /// A block's tile: a thread for each accumulator, all loads in flight at once.
@@ -236,18 +241,18 @@ __device__ void SumTileOfBlock(const Work& work) {
   if (t == 0) Store(work, segment, tile, sum);
 }
 
-/// Contiguous segments whose operands are misaligned alike. kWords: how many words of each operand a lane has
-/// in flight, 8, or 4 where segments are so short that registers are better left to more warps. 0: a block
-/// for each tile.
-template <typename E, int kWords>
-__global__ void __launch_bounds__(kBlockThreads, kWords == 0   ? 4
-                                                 : kWords == 4 ? 3
-                                                               : 2)
+/// Contiguous segments whose operands are misaligned alike.
+template <typename E, TilesBy kBy>
+__global__ void __launch_bounds__(kBlockThreads, kBy == TilesBy::kBlocks          ? 4
+                                                 : kBy == TilesBy::kShortSegments ? 3
+                                                                                  : 2)
     TilesKernel(const __grid_constant__ Work work) {
-  if constexpr (kWords == 0) {
+  if constexpr (kBy == TilesBy::kBlocks) {
     SumTileOfBlock<E>(work);
+  } else if constexpr (kBy == TilesBy::kTiles) {
+    SumTilesOfWarp<E>(work);
   } else {
-    SumTilesOfWarp<E, kWords>(work);
+    SumSegmentsOfWarp<E, kBy == TilesBy::kSegments ? 8 : 4>(work);
   }
 }
 

@@ -213,15 +213,18 @@ __device__ double WalkAnyAxes(const Work& work, const WalkItem& item, int64_t ba
   const int64_t begin = item.tile * kTileElements;
   double acc[8] = {};
 #pragma unroll 1
-  for (int round = 0; round < item.elements; round += static_cast<int>(kAccumulators)) {
+  for (int round = lane; round < item.elements; round += static_cast<int>(kAccumulators)) {
+    T x[8] = {}, y[8] = {};
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const int j = round + k * 32 + lane;
+      const int j = round + k * 32;
       if (j >= item.elements) continue;
       const int64_t at = base + AxesOffset(work.layout, true, 0, begin + j) * static_cast<int64_t>(sizeof(T));
-      acc[k] = Accumulate<E>(*reinterpret_cast<const T*>(work.a + at),
-                             *reinterpret_cast<const T*>(work.b + at), work.flip, acc[k]);
+      x[k] = *reinterpret_cast<const T*>(work.a + at);
+      y[k] = *reinterpret_cast<const T*>(work.b + at);
     }
+#pragma unroll
+    for (int k = 0; k < 8; ++k) acc[k] = Accumulate<E>(x[k], y[k], work.flip, acc[k]);
   }
   Fold<8>(acc);
   double one[1] = {acc[0]};

@@ -8,10 +8,10 @@ cudaError_t LaunchRing(const Choice& choice, const Work& work, const gpu::Launch
   return WithKind(choice.kind, [&](auto kind) {
     return WithShape<kRingShapes<kind()>.size()>(choice.shape, [&](auto shape) {
       constexpr RingShape kShape = kRingShapes<kind()>[shape()];
-      return LaunchBlocks(launcher,
-                          RingKernel<Element<kind()>, kShape.joined, kShape.piece, kShape.depth,
-                                     kShape.threads, kShape.blocks>,
-                          choice, work, choice.ring);
+      return LaunchBlocks(
+          launcher,
+          RingKernel<Element<kind()>, kShape.of, kShape.piece, kShape.depth, kShape.threads, kShape.blocks>,
+          choice, work, choice.ring);
     });
   });
 }

@@ -103,7 +103,6 @@ cudaError_t LaunchSums(const Plan& plan, const Task& task, const Choice& choice,
                   .flip = KindOf(plan.operand().dtype).flip,
                   .block_base = 0,
                   .batch = choice.batch,
-                  .across = choice.across,
                   .combine = choice.combine};
   return Launch(choice, work, launcher);
 }

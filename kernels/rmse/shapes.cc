@@ -41,6 +41,12 @@ std::span<const StreamShape> StreamShapes(int size) {
 
 namespace {
 
+std::string NameOf(TilesBy by) {
+  const char* const names[] = {", by blocks", ", by warps, short segments", ", by warps, segments",
+                               ", by warps, tiles"};
+  return names[static_cast<int>(by)];
+}
+
 std::string NameOf(const StagedShape& shape) {
   const char* const by[] = {", by threads", ", by words", ", by warps"};
   std::string name = by[static_cast<int>(shape.by)];
@@ -51,7 +57,8 @@ std::string NameOf(const StagedShape& shape) {
 }
 
 std::string NameOf(const RingShape& shape) {
-  if (shape.joined) return ", joined rows";
+  if (shape.of == RingOf::kJoined) return ", joined rows";
+  if (shape.of == RingOf::kJoinedInside) return ", joined rows from inside words";
   return ", pieces of " + std::to_string(shape.piece) + " bytes, " + std::to_string(shape.depth) +
          " in flight";
 }
@@ -75,9 +82,7 @@ std::string ShapeName(const Choice& choice) {
   const auto at = static_cast<size_t>(choice.shape);
   switch (choice.kernel) {
     case Kernel::kTiles:
-      return name + (at == kTilesByBlocks ? ", by blocks"
-                     : at == kTilesShort  ? ", by warps, short"
-                                          : ", by warps");
+      return name + NameOf(kTilesShapes[at]);
     case Kernel::kGroups:
       return name + ", " + std::to_string(kGroupShapes[at].lanes) + " lanes, " +
              std::to_string(kGroupShapes[at].rows) + (kGroupShapes[at].rows == 1 ? " word" : " words");

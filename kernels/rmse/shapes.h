@@ -15,9 +15,11 @@ enum class Kernel : uint8_t { kTiles, kGroups, kStaged, kRing, kStream, kWalk, k
 inline constexpr const char* kKernelNames[] = {"TilesKernel",  "GroupKernel", "StagedKernel", "RingKernel",
                                                "StreamKernel", "WalkKernel",  "FinishKernel"};
 
-/// Words of each operand that a lane has in flight; 0: a block for a tile.
-inline constexpr std::array kTilesShapes = {0, 4, 8};
-enum TilesShape { kTilesByBlocks, kTilesShort, kTilesByWarps };
+/// Who sums a tile of a contiguous segment, and what a warp takes in turn: neighbouring segments of which the
+/// range has one tile (short ones leave registers for more warps), or neighbouring tiles.
+enum class TilesBy : uint8_t { kBlocks, kShortSegments, kSegments, kTiles };
+inline constexpr std::array kTilesShapes = {TilesBy::kBlocks, TilesBy::kShortSegments, TilesBy::kSegments,
+                                            TilesBy::kTiles};
 
 /// Lanes that share a segment, and words of it that each of them has.
 struct GroupShape {
@@ -49,24 +51,29 @@ constexpr bool HasStaged(Kind kind, StagedShape shape) {
   return shape.step == 0 || (IsExact(kind) ? shape.step == 1 : SizeOf(kind) < 8);
 }
 
+/// What a thread of RingKernel reads down the rows: a piece of each; a word of as many rows as are whole
+/// words joined; likewise where tiles begin inside words.
+enum class RingOf : uint8_t { kColumns, kJoined, kJoinedInside };
 /// Bytes of a piece, pieces of each operand in flight, threads at most, blocks a multiprocessor at least.
 struct RingShape {
-  bool joined;
+  RingOf of;
   int piece, depth, threads, blocks;
 };
 template <Kind K>
 constexpr auto RingShapesOf() {
-  constexpr RingShape kJoined{true, 16, 6, 1024, 1}, kDeep{false, 16, 12, 512, 1},
-      kLarge{false, 16, 6, 1024, 1}, kUsual{false, 16, 6, 512, 2}, kEight{false, 8, 12, 256, 3},
-      kFour{false, 4, 12, 256, 4};
+  constexpr auto kColumns = RingOf::kColumns;
+  constexpr RingShape kJoined{RingOf::kJoined, 16, 6, 1024, 1},
+      kInside{RingOf::kJoinedInside, 16, 6, 1024, 1}, kDeep{kColumns, 16, 12, 512, 1},
+      kLarge{kColumns, 16, 6, 1024, 1}, kUsual{kColumns, 16, 6, 512, 2}, kEight{kColumns, 8, 12, 256, 3},
+      kFour{kColumns, 4, 12, 256, 4};
   if constexpr (SizeOf(K) == 4) {
-    return std::array{kJoined, kDeep, kLarge, kEight, kFour};
+    return std::array{kJoined, kInside, kDeep, kLarge, kEight, kFour};
   } else if constexpr (SizeOf(K) == 8) {
-    return std::array{kJoined, kUsual, kEight};
+    return std::array{kJoined, kInside, kUsual, kEight};
   } else if constexpr (IsHalf(K)) {
-    return std::array{kJoined, kLarge, kFour};
+    return std::array{kJoined, kInside, kLarge, kFour};
   } else {
-    return std::array{kJoined, kUsual, kFour};
+    return std::array{kJoined, kInside, kUsual, kFour};
   }
 }
 template <Kind K>

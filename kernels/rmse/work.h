@@ -31,8 +31,7 @@ struct Work {
   Ending ending;
   uint64_t flip;       ///< the sign bits of signed integers, over all eight bytes
   int64_t block_base;  ///< added to blockIdx.x: a grid has at most 2^31 - 1 blocks
-  int batch;           ///< TilesKernel: what a warp sums one after the other, a power of two ...
-  bool across;         ///< ... which are neighbouring segments, not tiles
+  int batch;  ///< TilesKernel: tiles or segments that a warp sums one after the other, a power of two
   Combine combine;
 };
 
@@ -75,6 +74,8 @@ struct Ring {
   uint32_t inner, digit;  ///< extent of the inner axis; rows of a step there
   int64_t step, carry;    ///< bytes of a step; and more where the inner axis ends
   int group, row_bytes;   ///< joined: rows of a group, a power of two
+  int run_log2;  ///< columns: neighbours of a row that belong to one segment, up to a piece's; a tile has
+                 ///< fewer rows
 };
 
 /// WalkKernel: how a segment's units lie (elements or words), in bytes, and what a block takes. Digits of an

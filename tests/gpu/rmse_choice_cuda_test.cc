@@ -64,6 +64,7 @@ TEST_F(RmseCudaChoiceSanitized, EveryKernelStaysInsideItsArrays) {
     }
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kF32})
     for (const Shifts shifts : {Shifts{0, 0}, Shifts{1, 1}}) {
+      CheckAll(dtype, {{300, 16, 2}, {0, 2}}, shifts, true);
       CheckAll(dtype, {{2, 4099, 3}, {1}}, shifts, true);
       CheckAll(dtype, {{300, 99}, {0}}, shifts, true);
     }
@@ -84,8 +85,8 @@ TEST_F(RmseCudaChoice, Columns) {
 TEST_F(RmseCudaChoice, Runs) {
   for (const DType dtype : kDTypes)
     for (const Shifts shifts : kEveryShifts) {
-      for (const int64_t run : {2, 3, 8, 16, 32, 33, 64, 256, 300})
-        for (const int64_t neighbours : {1, 3, 9, 33}) {
+      for (const int64_t run : {2, 3, 4, 8, 16, 32, 33, 64, 256, 300})
+        for (const int64_t neighbours : {1, 3, 8, 20, 33}) {
           CheckAll(dtype, {{2, neighbours, run}, {0, 2}}, shifts, true);
           CheckAll(dtype, {{4200 / run + 2, neighbours, run}, {0, 2}}, shifts, true);
           CheckAll(dtype, {{2, 40, neighbours, run}, {1, 3}}, shifts, true);
@@ -128,6 +129,7 @@ TEST_F(RmseCudaChoice, LayoutsReachTheirKernels) {
   EXPECT_EQ(Reached(DType::kF16, {1 << 18, 1001}, {0}), (Names{"StreamKernel", finish}));
   EXPECT_EQ(Reached(DType::kF32, {512, 512, 512}, {0, 2}), (Names{"WalkKernel", finish}));
   EXPECT_EQ(Reached(DType::kF16, {64, 64, 64, 64}, {1, 3}), (Names{"WalkKernel"}));
+  EXPECT_EQ(Reached(DType::kU8, {1000, 1 << 15, 8}, {0, 2}), (Names{"RingKernel", finish}));
   EXPECT_EQ(Reached(DType::kF16, {1 << 20, 1000}, {1}, {1, 2}), (Names{"WalkKernel"}));
   EXPECT_EQ(Reached(DType::kF32, {3, 2, 3, 2, 3, 2, 37}, {0, 2, 4, 6}), (Names{"WalkKernel"}));
 }

@@ -118,7 +118,7 @@ TEST(RmseChoice, SegmentsWhoseLastRoundOfLanesIsBadlyFilledAreStaged) {
 TEST(RmseChoice, FewTilesAreSummedByBlocks) {
   EXPECT_EQ(Chosen(TaskFor(DType::kF32, {2048, 2048}, {})), "TilesKernel, by blocks");
   EXPECT_EQ(Chosen(TaskFor(DType::kF32, {2048, 2048}, {1})), "TilesKernel, by blocks");
-  EXPECT_EQ(Chosen(TaskFor(DType::kF32, {1 << 28}, {})), "TilesKernel, by warps");
+  EXPECT_EQ(Chosen(TaskFor(DType::kF32, {1 << 28}, {})), "TilesKernel, by warps, tiles");
 }
 
 // Several tiles of a segment become one sum only where the task is everything.
