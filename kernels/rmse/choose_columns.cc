@@ -57,27 +57,18 @@ double FilledOneByOne(const Task& task, const Choice& choice) {
          static_cast<double>(CeilDiv(choice.blocks, processors) * processors);
 }
 
-/// Where a row's elements lie: [.., R, B], or [.., R, B, r] with runs of r neighbours of a segment.
-struct RowsOf {
-  int axis;            ///< of the rows
-  int64_t run, width;  ///< elements: of a segment, of all in a row
-  explicit RowsOf(const Task& task)
-      : axis(task.layout.rank - (task.columns() ? 2 : 3)),
-        run(task.columns() ? 1 : task.innermost()),
-        width(task.layout.dims[axis + 1] * run) {}
-};
-
-Columns ColumnsOf(const Task& task, const RowsOf& rows) {
+Columns ColumnsOf(const Task& task) {
   Columns cut{};
-  cut.width = rows.width;
+  cut.width = task.innermost();
   cut.tiles = task.tiles();
-  cut.outer_begin = task.range.segment_begin / (rows.width / rows.run);
-  cut.stride = task.layout.strides[rows.axis] * task.size();
+  cut.outer_begin = task.range.segment_begin / cut.width;
+  cut.stride = task.layout.strides[task.layout.rank - 2] * task.size();
   return cut;
 }
 
-/// Outer batch indices that the range has segments of, `width` of each.
-int64_t OuterOf(const Task& task, int64_t width) {
+/// Outer batch indices that the range has segments of.
+int64_t OuterOf(const Task& task) {
+  const int64_t width = task.innermost();
   return (task.range.segment_end - 1) / width + 1 - task.range.segment_begin / width;
 }
 
@@ -90,7 +81,7 @@ void AddJoined(const Task& task, int index, const RingShape& shape, Candidates* 
       row > shape.threads * 16 || (row % 16 == 0 && task.aligned(16)) || begin % width != 0 ||
       task.segments() % width != 0)
     return;
-  const bool inside = !task.aligned(16) || (layout.elements * row % 16 != 0 && outer > 1);
+  const bool inside = !task.aligned(16) || (layout.elements * row % 16 != 0 && (outer > 1 || begin > 0));
   if (inside != (shape.of == RingOf::kJoinedInside)) return;
   Choice choice = MakeChoice(task, Kernel::kRing, index, inside ? kJoinedInside : kJoined);
   choice.ring = {};
@@ -98,7 +89,7 @@ void AddJoined(const Task& task, int index, const RingShape& shape, Candidates* 
   c.row_bytes = static_cast<int>(row);
   c.group = 16 / static_cast<int>(std::gcd(row, int64_t{16}));
   Columns& cut = c.cut;
-  cut = ColumnsOf(task, RowsOf(task));
+  cut = ColumnsOf(task);
   cut.lanes = c.row_bytes * c.group / 16;
   const int chains = RingChains(task.size(), IsExact(task.kind), 16);
   cut.phases = static_cast<int>(kAccumulators) / c.group / chains;
@@ -141,32 +132,31 @@ double RingShare(const Task& task, const RingShape& shape, int axes, int64_t wid
 void AddRingOf(const Task& task, int index, const RingShape& shape, Candidates* candidates) {
   const Layout& layout = task.layout;
   const int64_t size = task.size(), processors = task.device.processors;
-  const RowsOf in(task);
-  const int axes = task.reduced_axes() - (in.run > 1);
-  const int64_t inner = axes > 1 ? layout.dims[in.axis] : kMostExtent, all = layout.elements / in.run;
-  if (axes > 2 || !task.aligned(shape.piece) || in.width * size % shape.piece != 0 || inner > kMostExtent ||
-      (axes == 1 && all > kMostExtent) || in.run * size > shape.piece)
+  const int64_t width = task.innermost(), all = layout.elements;
+  const int axes = task.reduced_axes();
+  const int64_t inner = axes > 1 ? layout.dims[layout.rank - 2] : kMostExtent;
+  if (axes > 2 || !task.aligned(shape.piece) || width * size % shape.piece != 0 || inner > kMostExtent ||
+      (axes == 1 && all > kMostExtent))
     return;
   const int64_t chains = RingChains(task.size(), IsExact(task.kind), shape.piece);
-  const int64_t rows = std::min<int64_t>(kTileElements / in.run, all);
-  const int64_t outer = OuterOf(task, in.width / in.run);
-  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape, axes, in.width));
+  const int64_t rows = std::min<int64_t>(kTileElements, all);
+  const int64_t outer = OuterOf(task);
+  Choice choice = MakeChoice(task, Kernel::kRing, index, RingShare(task, shape, axes, width));
   choice.ring = {};
   Ring& c = choice.ring;
-  c.run_log2 = std::countr_zero(static_cast<uint64_t>(in.run));
   Columns& cut = c.cut;
-  cut = ColumnsOf(task, in);
-  cut.period = static_cast<int>(std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)), chains,
-                                                    std::max(kAccumulators / in.run, chains)));
+  cut = ColumnsOf(task);
+  cut.period = static_cast<int>(
+      std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)), chains, kAccumulators));
   cut.phases = cut.period / static_cast<int>(chains);
-  c.row_pieces = in.width * size / shape.piece;
+  c.row_pieces = width * size / shape.piece;
   for (int64_t lanes = std::max(shape.threads / cut.phases, 1);; lanes = CeilDiv(lanes, 2)) {
     cut.lanes = static_cast<int>(CeilDiv(c.row_pieces, CeilDiv(c.row_pieces, lanes)));
     cut.windows = CeilDiv(c.row_pieces, cut.lanes);
     // Long pieces of rows are read fastest, but all of the device must be at work.
     if (lanes * cut.phases <= 128 || outer * cut.tiles * cut.windows * 2 > processors) break;
   }
-  c.outer_stride = axes > 1 ? layout.strides[in.axis - 2] * size : 0;
+  c.outer_stride = axes > 1 ? layout.strides[layout.rank - 4] * size : 0;
   c.inner = static_cast<uint32_t>(inner);
   c.digit = static_cast<uint32_t>(cut.phases % inner);
   c.step = c.digit * cut.stride + cut.phases / inner * c.outer_stride;
@@ -194,9 +184,9 @@ void AddStreamOf(const Task& task, int index, const StreamShape& shape, Candidat
   const int group = shape.batch / shape.rounds;
   const double share = width <= 16 || (task.size() == 2 && width < 64) ? shape.narrow_share : shape.share;
   Choice choice = MakeChoice(task, Kernel::kStream, index, share);
-  choice.columns = ColumnsOf(task, RowsOf(task));
+  choice.columns = ColumnsOf(task);
   Columns& c = choice.columns;
-  const int64_t outer = OuterOf(task, width);
+  const int64_t outer = OuterOf(task);
   const int64_t pieces =
       shape.vector ? CeilDiv(width, shape.columns) : CeilDiv(width, 32 * shape.columns) * 32;
   const int64_t period =
@@ -238,16 +228,13 @@ void AddStreamOf(const Task& task, int index, const StreamShape& shape, Candidat
 }  // namespace
 
 void AddRing(const Task& task, Candidates* candidates) {
-  // Runs: [.., R, B, r] over two axes, where r neighbours are a power of two.
-  const bool runs = !task.columns() && !task.contiguous() && task.reduced_axes() == 2 &&
-                    std::has_single_bit(static_cast<uint64_t>(task.innermost()));
-  if (!task.columns() && !runs) return;
+  if (!task.columns()) return;
   int index = -1;
   for (const RingShape& shape : RingShapes(task.kind)) {
     ++index;
     if (shape.of == RingOf::kColumns) {
       AddRingOf(task, index, shape, candidates);
-    } else if (!runs) {
+    } else {
       AddJoined(task, index, shape, candidates);
     }
   }

@@ -133,18 +133,6 @@ __device__ double JoinedColumn(const double* sums, const Ring& c, int column, in
   return sum[0];
 }
 
-/// The tree over runs of neighbours among a piece's sums: those of a run end up in its first place.
-template <int kN>
-__device__ void AddRuns(double (&sum)[kN], int run) {
-#pragma unroll
-  for (int s = kN / 2; s >= 1; s /= 2) {
-    if (s >= run) continue;
-#pragma unroll
-    for (int v = 0; v + s < kN; ++v)
-      if (v % (2 * s) < s) sum[v] = __dadd_rn(sum[v], sum[v + s]);
-  }
-}
-
 /// Pieces of kPiece bytes, kDepth of each operand in flight. kMost threads at most, kBlocks blocks a
 /// multiprocessor at least.
 template <typename E, RingOf kOf, int kPiece, int kDepth, int kMost, int kBlocks>
@@ -224,19 +212,9 @@ __global__ void __launch_bounds__(kMost, kBlocks)
     for (int column = thread; column < width; column += threads)
       Store(work, item.outer * width + column, item.tile,
             JoinedColumn<kN>(shared, c, column, cut.lanes * kN, tile.skip / kSize));
-  } else if (phase == 0 && item.there && c.run_log2 == 0) {
+  } else if (phase == 0 && item.there) {
     const int64_t segment = item.outer * cut.width + item.piece * kN;
     StoreColumns<kN, true>(work, segment, item.tile, segment, sum);
-  } else if (phase == 0 && item.there) {
-    AddRuns(sum, 1 << c.run_log2);
-    const int64_t segment = (item.outer * cut.width + item.piece * kN) >> c.run_log2;
-#pragma unroll
-    for (int v = 0; v < kN; ++v) {
-      const int64_t at = segment + (v >> c.run_log2);
-      const bool first = (v & ((1 << c.run_log2) - 1)) == 0;
-      if (first && at >= work.range.segment_begin && at < work.range.segment_end)
-        Store(work, at, item.tile, sum[v]);
-    }
   }
 }
 

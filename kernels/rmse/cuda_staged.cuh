@@ -136,8 +136,7 @@ __device__ void SumStagesByWarp(const Work& work, const Staged& c, uint4* memory
 /// column (integers of 8 and 16 bits: 1), 0: any layout. kWords: the segments' words, rounded up to a power
 /// of two. kWarps: segments of up to a tile, whose operands are misaligned alike.
 template <typename E, StagedBy kBy, int kStep>
-__global__ void __launch_bounds__(kBy == StagedBy::kWarps ? kStagedWarps * 32 : kBlockThreads,
-                                  kBy == StagedBy::kThreads ? 5 : 1)
+__global__ void __launch_bounds__(kBy == StagedBy::kWarps ? kStagedWarps * 32 : kBlockThreads)
     StagedKernel(const __grid_constant__ Work work, const __grid_constant__ Staged c) {
   LetFinishStart();
   extern __shared__ uint4 staged[];

@@ -74,8 +74,6 @@ struct Ring {
   uint32_t inner, digit;  ///< extent of the inner axis; rows of a step there
   int64_t step, carry;    ///< bytes of a step; and more where the inner axis ends
   int group, row_bytes;   ///< joined: rows of a group, a power of two
-  int run_log2;  ///< columns: neighbours of a row that belong to one segment, up to a piece's; a tile has
-                 ///< fewer rows
 };
 
 /// WalkKernel: how a segment's units lie (elements or words), in bytes, and what a block takes. Digits of an

@@ -135,6 +135,18 @@ TEST(RmseChoice, WholeWordsDecideForHalves) {
   EXPECT_EQ(Chosen(TaskFor(DType::kF16, {1 << 20, 73}, {1})), "StagedKernel, by threads, every 16 elements");
 }
 
+// A range of a later item begins where that does, though the operands begin at words.
+TEST(RmseChoice, JoinedRowsOfAnItemThatBeginsInsideAWord) {
+  Task task = TaskFor(DType::kF16, {3, 150 * kTileElements + 1, 3}, {1});
+  EXPECT_EQ(Chosen(task), "RingKernel, joined rows from inside words");
+  task.whole = false;
+  task.range = {.segment_begin = 0, .segment_end = 3, .tile_begin = 0, .tile_end = 151};
+  EXPECT_EQ(Chosen(task), "RingKernel, joined rows");
+  task.range.segment_begin = 3;
+  task.range.segment_end = 6;
+  EXPECT_EQ(Chosen(task), "RingKernel, joined rows from inside words");
+}
+
 TEST(RmseChoice, OperandsAtDifferentPlacesOfAWord) {
   Task task = TaskFor(DType::kF16, {1 << 20, 1000}, {1});
   task.b_at = 2;
