@@ -5,12 +5,13 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--image] [--list]
+Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--image] [--tidy] [--list]
   (no option)  what a build of the programs and of the bundle needs
   --tests      that, and what the tests need (GoogleTest, Python with numpy and gRPC, HAProxy, linters, clang;
                on Debian also Chromium and protoc-gen-go)
   --python     also Python with numpy (the quickstart's check)
   --image      also what makes a container image and tests it (buildah, podman, debootstrap)
+  --tidy       also clang-tidy
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
 TEXT
@@ -108,6 +109,7 @@ main() {
         if grep -qsx 'ID=debian' /etc/os-release; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
       --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
       --image) packages+=("${IMAGE_PACKAGES[@]}") ;;
+      --tidy) packages+=(clang-tidy-14) ;;
       --list) list=yes ;;
       -h | --help) usage; return ;;
       *) usage >&2; printf 'install-deps: error: unknown option %s\n' "$1" >&2; return 2 ;;

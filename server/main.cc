@@ -11,14 +11,15 @@
 
 #include "server/base/environment.h"
 #include "server/base/memory.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
 #include "server/ops/config.h"
 #include "server/ops/logging.h"
 #include "server/ops/metrics.h"
 #include "server/ops/process.h"
 #include "server/ops/version.h"
+#include "server/rpc/conversions/operations.h"
 #include "server/rpc/drain.h"
 #include "server/rpc/server.h"
 
@@ -69,7 +70,8 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
                   .bytes_per_identity = config.region_bytes_per_identity,
                   .seconds = config.region_seconds,
                   .longest_seconds = config.longest_region_seconds,
-                  .device = config.allow_device_regions}};
+                  .device = config.allow_device_regions},
+      .operations = rpc::Operations()};
 }
 
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {

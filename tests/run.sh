@@ -96,7 +96,8 @@ run_full() {
   local bundle=build/release/bundle
   run_stage "dev: build" build dev
   run_stage "dev: tests" run_tests dev
-  if [[ $install == yes ]]; then run_stage "packages of images" deploy/install-deps.sh --image; fi
+  if [[ $install == yes ]]; then run_stage "more packages" deploy/install-deps.sh --image --tidy; fi
+  run_stage "clang-tidy" tests/tidy.sh
   run_stage "release: bundle" build_bundle
   run_stage "image" run_script image tests/image/image_test.py "$bundle"
   run_stage "dockerfile" run_script dockerfile tests/image/dockerfile_test.py "$bundle"

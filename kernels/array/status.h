@@ -10,7 +10,8 @@
 
 namespace tilewire {
 
-/// Canonical status codes; the numbers are gRPC's, so that mapping is a cast (server/rpc/status.cc).
+/// Canonical status codes; the numbers are gRPC's, so that mapping is a cast
+/// (server/rpc/conversions/status.cc).
 enum class Code : uint8_t {
   kOk = 0,
   kCancelled = 1,

@@ -1,6 +1,6 @@
-set(TILEWIRE_GAUSSIAN_SOURCES gaussian/plan.cc gaussian/constants.cc gaussian/host.cc gaussian/host_base.cc
+set(TILEWIRE_GAUSSIAN_SOURCES gaussian/descriptor.cc gaussian/problem.cc gaussian/plan.cc gaussian/constants.cc gaussian/host.cc gaussian/host_base.cc
     gaussian/golden.cc)
-set(TILEWIRE_GAUSSIAN_CUDA_SOURCES gaussian/gaussian.cu)
+set(TILEWIRE_GAUSSIAN_CUDA_SOURCES gaussian/problem_cuda.cc gaussian/gaussian.cu)
 
 # The same element code once per instruction set; host.cc picks one at run time. None of these options changes a
 # result: fma stays where the contract puts it (-ffp-contract=off is everywhere), and neither errno nor the floating

@@ -1,6 +1,7 @@
 #include "proto/wire/codec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proto/wire/cursor.h"
 
@@ -81,6 +82,31 @@ Status ReadOperand(Cursor* cursor, uint64_t bytes, int number, std::string* head
   return Status();
 }
 
+/// `place(field)`: where an operand that stands in that field goes, null where the field is no operand.
+template <typename Place>
+Result<UnaryView> Split(const Pieces& message, UnaryView view, const Place& place) {
+  const uint64_t total = TotalBytes(message);
+  if (total == 0) return Fail(BadMessage("request", 0, "empty"));
+  Cursor cursor(message);
+  FieldReader reader(&cursor, total, "request");
+  Field field;
+  while (!reader.done()) {
+    Cursor begin = cursor;
+    TILEWIRE_RETURN_IF_ERROR(reader.Next(&field));
+    if (field.type == WireType::kLen) {
+      TILEWIRE_ASSIGN_OR_RETURN(UnaryView::Payload* const payload, place(field, &view));
+      if (payload != nullptr) {
+        TILEWIRE_RETURN_IF_ERROR(
+            ReadOperand(&cursor, field.value, static_cast<int>(field.number), &view.header, payload));
+        continue;
+      }
+      cursor.Skip(field.value);
+    }
+    Append(&begin, cursor.position() - field.begin, &view.header);
+  }
+  return view;
+}
+
 }  // namespace
 
 size_t TotalBytes(const Pieces& pieces) {
@@ -126,28 +152,27 @@ Result<Envelope> SplitExecute(const Pieces& message) {
 }
 
 Result<UnaryView> SplitUnary(const Pieces& message, std::span<const int> operand_fields) {
-  const uint64_t total = TotalBytes(message);
-  if (total == 0) return Fail(BadMessage("request", 0, "empty"));
-  Cursor cursor(message);
-  FieldReader reader(&cursor, total, "request");
-  UnaryView view;
-  view.operands.resize(operand_fields.size());
-  Field field;
-  while (!reader.done()) {
-    Cursor begin = cursor;
-    TILEWIRE_RETURN_IF_ERROR(reader.Next(&field));
-    const auto found =
-        std::find(operand_fields.begin(), operand_fields.end(), static_cast<int>(field.number));
-    if (field.type == WireType::kLen && found != operand_fields.end()) {
-      UnaryView::Payload& payload = view.operands[static_cast<size_t>(found - operand_fields.begin())];
-      if (payload.present) return Fail(Twice("operand in field " + std::to_string(field.number), field));
-      TILEWIRE_RETURN_IF_ERROR(ReadOperand(&cursor, field.value, *found, &view.header, &payload));
-      continue;
-    }
-    if (field.type == WireType::kLen) cursor.Skip(field.value);
-    Append(&begin, cursor.position() - field.begin, &view.header);
-  }
-  return view;
+  UnaryView empty;
+  empty.operands.resize(operand_fields.size());
+  return Split(message, std::move(empty),
+               [&](const Field& field, UnaryView* view) -> Result<UnaryView::Payload*> {
+                 const auto found =
+                     std::find(operand_fields.begin(), operand_fields.end(), static_cast<int>(field.number));
+                 if (found == operand_fields.end()) return nullptr;
+                 auto& payload = view->operands[static_cast<size_t>(found - operand_fields.begin())];
+                 if (payload.present)
+                   return Fail(Twice("operand in field " + std::to_string(field.number), field));
+                 return &payload;
+               });
+}
+
+Result<UnaryView> SplitRepeated(const Pieces& message, int operand_field, size_t most) {
+  return Split(message, UnaryView(), [&](const Field& field, UnaryView* view) -> Result<UnaryView::Payload*> {
+    if (static_cast<int>(field.number) != operand_field) return nullptr;
+    if (view->operands.size() == most)
+      return Fail(BadMessage("request", field.begin, "has more than " + std::to_string(most) + " operands"));
+    return &view->operands.emplace_back();
+  });
 }
 
 }  // namespace tilewire::wire

@@ -61,12 +61,15 @@ struct UnaryView {
     Pieces data;
     uint64_t data_bytes = 0;
   };
-  std::vector<Payload> operands;  ///< in the order of `operand_fields`
+  std::vector<Payload> operands;  ///< in the order of `operand_fields`, or as they came
 };
 
 /// Splits a unary request whose fields `operand_fields` are Operands. INVALID_ARGUMENT, reason BAD_MESSAGE:
 /// malformed, an operand twice, `data` twice.
 Result<UnaryView> SplitUnary(const Pieces& message, std::span<const int> operand_fields);
+/// The same for a request whose repeated field `operand_field` holds the operands, in order.
+/// INVALID_ARGUMENT, reason BAD_MESSAGE: malformed, more than `most` of them, `data` twice.
+Result<UnaryView> SplitRepeated(const Pieces& message, int operand_field, size_t most);
 
 /// The bytes of ExecuteRequest{chunk} (or ExecuteResponse{chunk}: same numbers) up to and including the
 /// length of `data`; `data_bytes` bytes of payload must follow.

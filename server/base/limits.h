@@ -1,6 +1,7 @@
 // Limits that are part of the contract (section "Limits" of the README), tied together by static assertions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tilewire {

@@ -1,1 +1,2 @@
-tilewire_library(base SOURCES base/environment.cc base/executor.cc base/memory.cc base/time_source.cc base/timing.cc DEPS tilewire_array)
+tilewire_library(base SOURCES base/environment.cc base/executor.cc base/memory.cc base/time_source.cc base/timer.cc base/timing.cc
+                 DEPS tilewire_array)

@@ -5,8 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "server/engine/memory_pool.h"
-#include "server/engine/random_id.h"
+#include "server/engine/stores/random_id.h"
 
 namespace tilewire::engine {
 namespace {
@@ -39,15 +38,25 @@ Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, con
 
 Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
     : device_(std::move(device)),
-      introspection_(device_.get()),
+      introspection_(device_.get(), options.operations),
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
       timer_(options_.time),
       admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
                   options_.queue_seconds},
                  &timer_, &admitter_),
-      ceiling_meter_(device_.get()),
-      arrays_(instance_, StoreLimitsOf(options_), &timer_,
+      planner_({.lanes = options_.lanes,
+                .max_streams = options_.max_streams,
+                .spare_blocks = options_.spare_blocks,
+                .block = {.bytes = options_.block_bytes, .fit = options_.fit_blocks},
+                .bulk_device_bytes = admission_.bulk_device_bytes(),
+                .pinned_bytes = options_.pinned_bytes,
+                .host_memory = device_->facts().host_memory,
+                .kernels_reach_pinned = device_->facts().kernels_reach_pinned}),
+      leaser_(device_.get()),
+      ceilings_(device_.get(), &admission_, options_.device_bytes, options_.pinned_bytes,
+                [this] { DeviceFailed(); }),
+      arrays_(instance_, CompleteLimits(options_.store, admission_.bulk_device_bytes() / 2), &timer_,
               [this] {
                 if (admission_.BulkWaits()) admission_.Retry();
               }),
@@ -72,14 +81,6 @@ Engine::~Engine() {
   timer_.At(timer_.Now(), [&passed] { passed.set_value(); });
   passed.get_future().wait();
   lanes_.clear();
-}
-
-StoreLimits Engine::StoreLimitsOf(const EngineOptions& options) const {
-  StoreLimits limits = options.store;
-  if (limits.bytes <= 0) limits.bytes = admission_.bulk_device_bytes() / 2;
-  if (limits.bytes_per_identity <= 0) limits.bytes_per_identity = limits.bytes;
-  limits.longest_seconds = std::max(limits.longest_seconds, limits.seconds);
-  return limits;
 }
 
 // --- jobs -----------------------------------------------------------------------------------------
@@ -118,11 +119,11 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
     return 0;
   }
   std::string why;
-  const JobLayout layout = Arrange(&operation, options, &why);
+  JobPlan plan = planner_.Plan(&operation, options, &why);
   resources.residents = std::exchange(options.residents, {});
   resources.regions = std::exchange(options.regions, {});
   resources.result_region = std::exchange(options.result_region, {});
-  const Demand demand = DemandOf(*operation, layout);
+  const Demand demand = plan.memory.demand();
   // std::function wants copyable state.
   auto owned = std::make_shared<std::pair<std::unique_ptr<Operation>, JobResources>>(std::move(operation),
                                                                                      std::move(resources));
@@ -130,14 +131,14 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   const auto asking_now = std::make_shared<bool>(true);
   const auto id = admission_.Request(
       demand, options.deadline,
-      [this, owned, options, layout, why = std::move(why), asked = Clock::now(), asking_now,
+      [this, owned, options, plan = std::move(plan), why = std::move(why), asked = Clock::now(), asking_now,
        asking = std::this_thread::get_id(), on_opened = std::move(on_opened)](Result<Ticket> ticket) mutable {
         // After a wait the caller comes back to it later, if it was this thread that decided too.
         options.helped = options.helped && asking == std::this_thread::get_id() && *asking_now;
         if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
         const TimePoint granted = Clock::now();
         owned->second.ticket = *std::move(ticket);
-        auto job = Start(std::move(owned->first), options, layout, std::move(owned->second));
+        auto job = Start(std::move(owned->first), options, plan, std::move(owned->second));
         if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
         on_opened(std::move(job));
       });
@@ -146,17 +147,17 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                           const JobLayout& layout, JobResources resources) {
+                                           const JobPlan& plan, JobResources resources) {
   if (failed_.load()) return Fail(Gone());
-  if (Status status = Lease(*operation, layout, &resources); !status.ok()) {
+  if (Status status = leaser_.Lease(*operation, plan, &resources); !status.ok()) {
     if (device_->health().ok()) return Fail(std::move(status));
     DeviceFailed();  // an idle server notices here first
     return Fail(Gone());
   }
-  if (layout.ring.slots > 0) windowed_.fetch_add(1, std::memory_order_relaxed);
+  if (plan.layout.ring.slots > 0) windowed_.fetch_add(1, std::memory_order_relaxed);
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
-  SmallLane* const lane = layout.small ? TakeSmallLane() : nullptr;
+  SmallLane* const lane = plan.layout.small ? TakeSmallLane() : nullptr;
   std::shared_ptr<Job> job(
       new Job(id, std::move(operation), options, lane ? &lane->context : &bulk_, std::move(resources)),
       [this, lane](Job* dead) {

@@ -1,27 +1,30 @@
 // Owns a device, its lanes, its memory budgets and the jobs that run on it.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/base/executor.h"
 #include "server/base/mutex.h"
 #include "server/base/stats.h"
-#include "server/engine/admission.h"
-#include "server/engine/array_store.h"
-#include "server/engine/ceilings.h"
-#include "server/engine/copy_rates.h"
-#include "server/engine/device.h"
-#include "server/engine/introspection.h"
-#include "server/engine/job.h"
-#include "server/engine/operation.h"
-#include "server/engine/region_store.h"
-#include "server/engine/timer.h"
+#include "server/base/timer.h"
+#include "server/engine/admission/admission.h"
+#include "server/engine/admission/leaser.h"
+#include "server/engine/admission/planner.h"
+#include "server/engine/device/device.h"
+#include "server/engine/job/job.h"
+#include "server/engine/measure/copy_rates.h"
+#include "server/engine/measure/leased_ceilings.h"
+#include "server/engine/operation/introspection.h"
+#include "server/engine/operation/operation.h"
+#include "server/engine/stores/array_store.h"
+#include "server/engine/stores/region_store.h"
 
 namespace tilewire::engine {
 
@@ -44,27 +47,9 @@ struct EngineOptions {
   int spare_blocks = 2;
   StoreLimits store;
   RegionLimits regions;
+  /// Those of the catalogue of kernels; outlive the engine.
+  std::span<const Descriptor* const> operations;
   TimeSource* time = SteadyTime();  ///< for bounds, deadlines and times to live; outlives the engine
-};
-
-/// How a job lies in memory: decided before it is admitted, leased when it is.
-struct JobLayout {
-  bool small = false;
-  bool store = false;                                     ///< the result stays
-  bool to_region = false;                                 ///< or goes into a region,
-  bool result_there = false;                              ///< where kernels write it
-  std::vector<bool> resident;                             ///< [operand]: is there already
-  std::vector<bool> streamed;                             ///< [operand]: its bytes come over streams
-  int64_t held_bytes = 0;                                 ///< by these, each once
-  bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
-  bool result_pinned = false;  ///< it lies in pinned memory, where kernels write it
-  int64_t block_bytes = 0;
-  int streams = 1;
-  int spare_blocks = 2;
-  Ring ring;  ///< of a windowed job
-
-  bool output_staged() const { return !output_in_place && !store && !to_region; }
-  bool all_resident() const { return std::find(resident.begin(), resident.end(), false) == resident.end(); }
 };
 
 /// Thread-safe. Outlives its jobs: destroy it only when every call has ended. The destructor waits for output
@@ -100,7 +85,7 @@ class Engine {
   /// Measures the machine's limits, see MeasureCeilings(): admitted like a bulk job, for the memory it needs.
   /// Refused `BUSY` at once while another measurement runs, else as Open() is; INTERNAL `DEVICE_FAILED` when
   /// the device is gone. Calls `on_measured` exactly once.
-  void MeasureCeilings(CeilingMeter::OnMeasured on_measured);
+  void MeasureCeilings(CeilingMeter::OnMeasured on_measured) { ceilings_.Measure(std::move(on_measured)); }
 
   /// The arrays that stay on the device.
   ArrayStore& arrays() { return arrays_; }
@@ -129,22 +114,10 @@ class Engine {
   };
   Status MakeLanes();
   SmallLane* TakeSmallLane();
-  StoreLimits StoreLimitsOf(const EngineOptions& options) const;
-  JobLayout LayoutOf(const Operation& operation, const JobOptions& options) const;
-  Demand DemandOf(const Operation& operation, const JobLayout& layout) const;
-  int GrantStreams(const Operation& operation, JobLayout layout, int wanted) const;
-  Result<JobLayout> WindowedLayout(const Operation& operation, const JobOptions& options,
-                                   JobLayout layout) const;
-  JobLayout Arrange(std::unique_ptr<Operation>* operation, const JobOptions& options, std::string* why) const;
-  Status LeaseApart(const Operation& operation, const JobLayout& layout, JobResources* resources);
-  Status LeasePacked(const Operation& operation, const JobLayout& layout, JobResources* resources);
-  Status LeaseStaging(const Operation& operation, const JobLayout& layout, JobResources* resources);
-  Status Lease(const Operation& operation, const JobLayout& layout, JobResources* resources);
   Status Prepare(std::unique_ptr<Operation>* operation, JobOptions* options, JobResources* resources);
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                     const JobLayout& layout, JobResources resources);
+                                     const JobPlan& plan, JobResources resources);
   JobContext ContextOn(std::vector<Lane*> lanes);
-  int64_t BlockBytes(const Operation& operation, const JobOptions& options) const;
   void DeviceFailed();
 
   const std::unique_ptr<Device> device_;
@@ -154,7 +127,9 @@ class Engine {
   CopyRates copy_rates_;
   Timer timer_;
   Admission admission_;
-  CeilingMeter ceiling_meter_;
+  Planner planner_;
+  const Leaser leaser_;
+  LeasedCeilings ceilings_;
   ArrayStore arrays_;
   RegionStore regions_;
   JobContext bulk_;

@@ -1,13 +1,30 @@
-set(engine_sources engine/worker_pool.cc engine/cpu_device.cc engine/memory_pool.cc engine/decorators.cc engine/slow_device.cc engine/faults.cc
-    engine/timer.cc engine/admission.cc engine/operation.cc engine/span_log.cc engine/lane_clock.cc engine/intake.cc
-    engine/job.cc engine/job_compute.cc engine/job_copy_in.cc engine/job_output.cc engine/job_streams.cc engine/introspection.cc engine/engine.cc
-    engine/engine_lanes.cc engine/engine_leases.cc engine/engine_blocks.cc engine/array_store.cc engine/array_reserve.cc engine/random_id.cc engine/region.cc engine/region_store.cc engine/region_open.cc engine/shared_memory.cc
-    engine/guarded_copy.cc engine/job_store.cc engine/job_help.cc engine/submissions.cc
-    engine/copy_rates.cc engine/window.cc engine/job_window.cc engine/ceilings.cc engine/engine_ceilings.cc)
+# A block a folder, lowest first: tests/layout/includes.py says which may include which.
+set(engine_device
+    engine/device/memory_pool.cc engine/device/shared_memory.cc
+    engine/device/cpu/device.cc engine/device/cpu/guarded_copy.cc engine/device/cpu/worker_pool.cc
+    engine/device/cuda/lane_clock.cc)   # no CUDA in it: every build has it and tests it
 if(TILEWIRE_HAVE_CUDA)
-  tilewire_library(engine SOURCES ${engine_sources} engine/cuda_device.cc engine/cuda_lane.cc engine/cuda_shared.cc
-                   engine/cuda_error.cc engine/cuda_launch.cc engine/cuda_kernels.cc
-                   DEPS tilewire_base tilewire_kernels tilewire_kernels_cuda tilewire_ladder)
+  list(APPEND engine_device
+    engine/device/cuda/device.cc engine/device/cuda/error.cc engine/device/cuda/kernels.cc
+    engine/device/cuda/lane.cc engine/device/cuda/shared.cc)
+  set(engine_cuda tilewire_kernels_cuda tilewire_ladder)
 else()
-  tilewire_library(engine SOURCES ${engine_sources} engine/cuda_absent.cc DEPS tilewire_base tilewire_kernels)
+  list(APPEND engine_device engine/device/cuda/absent.cc)
+  set(engine_cuda)
 endif()
+set(engine_operation engine/operation/introspection.cc engine/operation/pass.cc)
+set(engine_admission
+    engine/admission/admission.cc engine/admission/leaser.cc engine/admission/memory_plan.cc
+    engine/admission/planner.cc)
+set(engine_measure engine/measure/ceilings.cc engine/measure/copy_rates.cc engine/measure/leased_ceilings.cc)
+set(engine_stores
+    engine/stores/array_store.cc engine/stores/owned.cc engine/stores/random_id.cc engine/stores/region.cc
+    engine/stores/region_open.cc engine/stores/region_store.cc)
+set(engine_job
+    engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/help.cc engine/job/intake.cc
+    engine/job/job.cc engine/job/output.cc engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
+    engine/job/submissions.cc engine/job/window.cc engine/job/windowed.cc)
+tilewire_library(engine
+  SOURCES ${engine_device} ${engine_operation} ${engine_admission} ${engine_measure} ${engine_stores} ${engine_job}
+          engine/engine.cc engine/lanes.cc
+  DEPS tilewire_base tilewire_operation ${engine_cuda})

@@ -3,7 +3,7 @@
 
 #include <spdlog/common.h>
 
-#include "server/rpc/observer.h"
+#include "server/rpc/calls/observer.h"
 
 namespace tilewire::ops {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
-#include "server/rpc/receive_limits.h"
+#include "server/rpc/transport/receive_limits.h"
 
 namespace tilewire::ops {
 

@@ -23,22 +23,31 @@
 #include "server/base/timing.h"
 #include "server/ops/engine_metrics.h"
 #include "server/ops/process_metrics.h"
-#include "server/rpc/observer.h"
+#include "server/rpc/calls/observer.h"
 
 namespace tilewire::ops {
 
 /// Values of the labels. A method, operation or reason that is not among them counts as "other"; an operation
 /// or reason that is empty as "none".
-inline constexpr std::array<std::string_view, 18> kMethodLabels{
-    "Kernels.Rmse",        "Kernels.Transpose",
-    "Kernels.GaussianPdf", "Kernels.Execute",
-    "Arrays.Put",          "Arrays.Get",
-    "Arrays.Stat",         "Arrays.List",
-    "Arrays.Delete",       "Regions.Register",
-    "Regions.Unregister",  "Regions.List",
-    "Device.Describe",     "Device.DescribeKernels",
-    "Health.Check",        "Health.Watch",
-    "Reflection.Info",     "other"};
+inline constexpr std::array<std::string_view, 19> kMethodLabels{"Kernels.Rmse",
+                                                                "Kernels.Transpose",
+                                                                "Kernels.GaussianPdf",
+                                                                "Kernels.Compute",
+                                                                "Kernels.Execute",
+                                                                "Arrays.Put",
+                                                                "Arrays.Get",
+                                                                "Arrays.Stat",
+                                                                "Arrays.List",
+                                                                "Arrays.Delete",
+                                                                "Regions.Register",
+                                                                "Regions.Unregister",
+                                                                "Regions.List",
+                                                                "Device.Describe",
+                                                                "Device.DescribeKernels",
+                                                                "Health.Check",
+                                                                "Health.Watch",
+                                                                "Reflection.Info",
+                                                                "other"};
 inline constexpr std::array<std::string_view, 7> kOperationLabels{"none", "rmse", "transpose", "gaussian_pdf",
                                                                   "put",  "get",  "other"};
 inline constexpr std::array<std::string_view, 27> kReasonLabels{

@@ -12,15 +12,15 @@
 #include <thread>
 
 #include "server/base/mutex.h"
-#include "server/rpc/arrays.h"
-#include "server/rpc/awaited.h"
-#include "server/rpc/execute.h"
-#include "server/rpc/identity.h"
-#include "server/rpc/regions.h"
-#include "server/rpc/self_probe.h"
-#include "server/rpc/transport.h"
-#include "server/rpc/unary.h"
-#include "server/rpc/unknown.h"
+#include "server/rpc/calls/arrays.h"
+#include "server/rpc/calls/execute.h"
+#include "server/rpc/calls/metadata.h"
+#include "server/rpc/calls/regions.h"
+#include "server/rpc/calls/unary.h"
+#include "server/rpc/calls/unknown.h"
+#include "server/rpc/transport/awaited.h"
+#include "server/rpc/transport/self_probe.h"
+#include "server/rpc/transport/transport.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -29,8 +29,9 @@
 namespace tilewire::rpc {
 namespace {
 
-using KernelsService = v1::Kernels::WithRawMethod_Rmse<v1::Kernels::WithRawMethod_Transpose<
-    v1::Kernels::WithRawMethod_GaussianPdf<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>;
+using KernelsService = v1::Kernels::WithRawMethod_Rmse<
+    v1::Kernels::WithRawMethod_Transpose<v1::Kernels::WithRawMethod_GaussianPdf<
+        v1::Kernels::WithRawMethod_Compute<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>>;
 using ArraysService =
     v1::Arrays::WithRawMethod_Put<v1::Arrays::WithRawMethod_Get<v1::Arrays::WithRawMethod_Stat<
         v1::Arrays::WithRawMethod_List<v1::Arrays::WithRawMethod_Delete<v1::Arrays::Service>>>>>;
@@ -57,6 +58,7 @@ class ServerImpl final : public Server {
       : options_(options) {
     shared_.engine = engine;
     shared_.observer = observer;
+    shared_.drop_soon = [engine](std::shared_ptr<const void> hold) { engine->DropSoon(std::move(hold)); };
     shared_.version = options.version;
     shared_.identity_header = options.identity_header;
     shared_.idle_seconds = options.idle_seconds;
@@ -75,8 +77,8 @@ class ServerImpl final : public Server {
     SetHealth("readiness", ready);
   }
   void SetLive(bool live) override { SetHealth("liveness", live); }
-  void BeginDrain() override { shared_.draining.store(true); }
-  bool WaitIdle(TimePoint until) override { return shared_.WaitIdle(until); }
+  void BeginDrain() override { shared_.running.BeginDrain(); }
+  bool WaitIdle(TimePoint until) override { return shared_.running.WaitIdle(until); }
   TimePoint last_arrival() const override { return shared_.last_arrival; }
   void Shutdown(TimePoint until) override;
 
@@ -179,6 +181,9 @@ void ServerImpl::Accept(grpc::ServerCompletionQueue* queue) {
     AcceptUnary(
         "Kernels.GaussianPdf", queue,
         [this](auto... arguments) { kernels_.RequestGaussianPdf(arguments...); }, &ServeGaussianPdf);
+    AcceptUnary(
+        "Kernels.Compute", queue, [this](auto... arguments) { kernels_.RequestCompute(arguments...); },
+        &ServeCompute);
     AcceptStreams(queue);
   }
   AcceptArrays(queue);
@@ -199,7 +204,7 @@ Detached ServerImpl::AcceptUnary(std::string method, grpc::ServerCompletionQueue
                                  UnaryHandler handler) {
   for (;;) {
     auto call = std::make_shared<UnaryCall>(&shared_, method, queue);
-    call->context().AsyncNotifyWhenDone(call->WatchDone());
+    call->WatchDone();
     const bool ok = co_await Operation(
         [&](void* tag) { request(&call->context(), &call->request, &call->responder, queue, queue, tag); });
     if (!ok) co_return;  // shutting down
@@ -212,7 +217,7 @@ template <typename Make, typename Request>
 Detached ServerImpl::AcceptStream(Make make, Request request) {
   for (;;) {
     auto call = make();
-    call->context().AsyncNotifyWhenDone(call->WatchDone());
+    call->WatchDone();
     const bool ok = co_await Operation([&](void* tag) { request(*call, tag); });
     if (!ok) co_return;
     call->Started();
@@ -261,11 +266,11 @@ void ServerImpl::Shutdown(TimePoint until) {
   if (!server_) return;
   probe_.reset();
   // First, because gRPC would cut what still runs, and nobody could tell that from clients going away.
-  shared_.EndCalls(until);
+  shared_.running.EndAll(until);
   server_->Shutdown(std::chrono::system_clock::now());
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
-  shared_.WaitIdle(TimePoint::max());
+  shared_.running.WaitIdle(TimePoint::max());
   for (auto& queue : queues_) queue->Shutdown();
   for (auto& thread : threads_) thread.join();
   threads_.clear();

@@ -8,8 +8,8 @@
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
 #include "server/engine/engine.h"
-#include "server/rpc/observer.h"
-#include "server/rpc/receive_limits.h"
+#include "server/rpc/calls/observer.h"
+#include "server/rpc/transport/receive_limits.h"
 
 namespace tilewire::rpc {
 

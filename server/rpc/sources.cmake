@@ -1,6 +1,14 @@
 # gRPC lives here only.
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
-tilewire_library(rpc SOURCES rpc/arrays.cc rpc/awaited.cc rpc/call.cc rpc/call_context.cc rpc/convert.cc rpc/describe.cc rpc/drain.cc rpc/execute.cc rpc/identity.cc rpc/references.cc rpc/regions.cc rpc/stream.cc rpc/idle_watch.cc rpc/self_probe.cc
-                 rpc/server.cc rpc/slices.cc rpc/status.cc rpc/transport.cc rpc/unary.cc rpc/unknown.cc
-                 DEPS tilewire_engine tilewire_proto tilewire_wire gRPC::grpc++_reflection)
+set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
+set(rpc_transport
+    rpc/transport/awaited.cc rpc/transport/idle_watch.cc rpc/transport/self_probe.cc rpc/transport/slices.cc
+    rpc/transport/transport.cc)
+set(rpc_calls
+    rpc/calls/arrays.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc
+    rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/metadata.cc rpc/calls/record.cc rpc/calls/regions.cc
+    rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/unary.cc
+    rpc/calls/unary_request.cc rpc/calls/unknown.cc)
+tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/server.cc
+                 DEPS tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)

@@ -2,7 +2,7 @@
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 add_executable(tilewire_engine_bench ${CMAKE_CURRENT_LIST_DIR}/engine_bench.cc ${CMAKE_CURRENT_LIST_DIR}/copies.cc)
-target_link_libraries(tilewire_engine_bench PRIVATE tilewire_engine CLI11::CLI11 nlohmann_json::nlohmann_json)
+target_link_libraries(tilewire_engine_bench PRIVATE tilewire_engine tilewire_kernels CLI11::CLI11 nlohmann_json::nlohmann_json)
 # At a size that measures nothing: that it runs, and that what it writes can be read.
 tilewire_script_test(bench.engine LABELS script TIMEOUT 120 NEEDS tilewire_engine_bench
   COMMAND tilewire_engine_bench --device cpu --mib 8 --block-kib 256 --rounds 1 --json engine_bench.json)

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/engine/device.h"
+#include "server/engine/device/device.h"
 
 namespace tilewire::bench {
 

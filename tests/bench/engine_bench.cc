@@ -11,11 +11,14 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "kernels/gaussian/problem.h"
+#include "kernels/rmse/problem.h"
+#include "kernels/transpose/problem.h"
 #include "server/base/limits.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
-#include "server/engine/intake.h"
+#include "server/engine/job/intake.h"
 #include "tests/bench/copies.h"
 
 namespace {
@@ -50,16 +53,16 @@ struct Case {
 std::vector<Case> Cases() {
   const auto spec = [](std::vector<int64_t> dims) { return Take(MakeSpec(DType::kF32, dims)); };
   const auto transpose = [spec](std::vector<int64_t> dims, std::vector<int32_t> axes) {
-    return MakeTranspose(Take(transpose::Plan::Make(spec(std::move(dims)), axes)));
+    return transpose::MakeProblem(Take(transpose::Plan::Make(spec(std::move(dims)), axes)));
   };
   return {
       {"rmse",
        [spec](int64_t bytes) {
-         return MakeRmse(Take(rmse::Plan::Make(spec({bytes / 8}), {}, rmse::Output::kRmse)));
+         return rmse::MakeProblem(Take(rmse::Plan::Make(spec({bytes / 8}), {}, rmse::Output::kRmse)));
        }},
       {"gaussian_pdf",
        [spec](int64_t bytes) {
-         return MakeGaussian(Take(gaussian::Plan::Make(spec({bytes / 4}), 0.5, 0.25)));
+         return gaussian::MakeProblem(Take(gaussian::Plan::Make(spec({bytes / 4}), 0.5, 0.25)));
        }},
       {"transpose",
        [transpose](int64_t bytes) {

@@ -13,7 +13,7 @@ from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
 
 class LoadPeers(Scripts):
-    SMALL = ("--device", "cpu", "--size", "64KiB", "--connections", "1,2", "--callers", 2, "--seconds", 0.4, "--rounds", 2)
+    SMALL = ("--device", "cpu", "--size", "64KiB", "--connections", "1,2", "--callers", 2, "--seconds", 0.2, "--rounds", 2)
 
     def test_all_sides(self):
         done = run("load_peers.py", FOLDER, *self.SMALL, "--peers", self.file("peers.py", PEERS), "--json",
@@ -100,7 +100,7 @@ class LoadPeers(Scripts):
 
 
 class Agree(Scripts):
-    SMALL = ("--device", "cpu", "--callers", "1,3", "--rate", "60", "--seconds", 0.5, "--rounds", 8, "--budget", 0)
+    SMALL = ("--device", "cpu", "--callers", "1,3", "--rate", "60", "--seconds", 0.25, "--rounds", 8, "--budget", 0)
     # Tells ten times the rate that it had.
     BOASTER = """#!/bin/sh
 {load} "$@" || exit
@@ -139,7 +139,7 @@ END
             self.assertIn(wanted, text)
 
     def test_what_differs_or_is_not_known_is_told_by_the_exit_code(self):
-        words = ("--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.3, "--budget", 0)
+        words = ("--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.2, "--budget", 0)
         for name in ("tilewired", "tilewire_independent_bench"):
             os.symlink(find_program(FOLDER, name), self.file(name))
         self.file("tilewire-load", self.BOASTER.format(load=find_program(FOLDER, "tilewire-load"), python=sys.executable))
@@ -165,7 +165,7 @@ END
             self.assertEqual(agree.exit_code({"settings": settings}), code, verdicts)
 
     def test_no_more_rounds_than_the_budget_or_the_tolerance_ask_for(self):
-        words = ("--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.3, "--rounds", 2, "--json",
+        words = ("--device", "cpu", "--callers", 1, "--rate", 50, "--seconds", 0.2, "--rounds", 2, "--json",
                  self.file("agree.json"))
         for tolerance, budget in ((1e-9, 0), (1e9, 600)):
             done = run("agree.py", FOLDER, *words, "--tolerance", tolerance, "--budget", budget)

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "server/ops/values.h"
-#include "server/rpc/receive_limits.h"
+#include "server/rpc/transport/receive_limits.h"
 #include "tests/bench/actives.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/crowd.h"

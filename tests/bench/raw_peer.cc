@@ -21,8 +21,8 @@
 #include "server/base/executor.h"
 #include "server/base/limits.h"
 #include "server/ops/process.h"
-#include "server/rpc/coroutine.h"
-#include "server/rpc/transport.h"
+#include "server/rpc/transport/coroutine.h"
+#include "server/rpc/transport/transport.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "server/rpc/receive_limits.h"
+#include "server/rpc/transport/receive_limits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/raw_client.h"
 

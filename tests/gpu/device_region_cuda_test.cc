@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "server/base/limits.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cuda/device.h"
 #include "tests/gpu/exporter.h"
 #include "tests/gpu/region_problems.h"
 #include "tests/unit/engine_regions_testing.h"

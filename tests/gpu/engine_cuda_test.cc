@@ -6,11 +6,11 @@
 #include <iostream>
 
 #include "server/base/limits.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
-#include "server/engine/cuda_error.h"
-#include "server/engine/decorators.h"
-#include "server/engine/memory_pool.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
+#include "server/engine/device/cuda/error.h"
+#include "server/engine/device/memory_pool.h"
+#include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {
@@ -112,8 +112,9 @@ TEST_F(CudaSeam, DecoratorsKeepThePromises) {
     if (kind == Submitted::kCopyIn) {
       lane->CopyIn(there.data(), host.data(), 16, latch.Callback());
     } else {
-      auto* sums = reinterpret_cast<double*>(there.data());
-      lane->Launch(RmseRange{&*plan, plan->range(0), there.data(), there.data(), sums}, latch.Callback());
+      const testing::Launches launches(rmse::MakeProblem(*plan), {there.data(), there.data()}, there.data(),
+                                       there.data() + 8);
+      lane->Launch(launches[{0}], latch.Callback());
     }
     EXPECT_EQ(latch.Wait().message(), "as told");
   }
@@ -218,8 +219,8 @@ TEST_F(CudaErrors, AWrongCopyFailsAloneAndAsynchronously) {
   const auto lane = testing::MakeLane(device), other = testing::MakeLane(device);
   auto* nowhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 46);
   Latch launch(1), after(4);
-  lane->Launch(RmseRange{&*plan, plan->whole(), nowhere, nowhere, reinterpret_cast<double*>(sums.data())},
-               launch.Callback());
+  const testing::Launches launches(rmse::MakeProblem(*plan), {nowhere, nowhere}, host.data(), sums.data());
+  lane->Launch(launches[{0}], launch.Callback());
   const Status status = launch.Wait();
   std::cerr << status.ToString() << std::endl;
   if (status.reason() != "DEVICE_FAILED") std::_Exit(12);
@@ -247,12 +248,10 @@ void BreakTheContextAndCleanUp() {
   auto device = *OpenCudaDevice(0);
   auto plan = *rmse::Plan::Make(testing::Spec(DType::kF32, {100000}), {}, rmse::Output::kRmse);
   Memory sums = testing::Device(*device, static_cast<size_t>(plan.scratch_bytes()));
-  auto lane = testing::MakeLane(*device);
   auto* nowhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 46);
-  for (int i = 0; i < 10; ++i) {
-    lane->Launch(RmseRange{&plan, plan.whole(), nowhere, nowhere, reinterpret_cast<double*>(sums.data())},
-                 [](const Completion&) {});
-  }
+  const testing::Launches launches(rmse::MakeProblem(plan), {nowhere, nowhere}, sums.data(), sums.data());
+  auto lane = testing::MakeLane(*device);
+  for (int i = 0; i < 10; ++i) lane->Launch(launches[{0}], [](const Completion&) {});
 }
 
 TEST_F(CudaErrorsDeathTest, AFailedDeviceCanBeTakenDown) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cuda/device.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {

@@ -5,7 +5,7 @@ if(NOT TILEWIRE_HAVE_CUDA)
 endif()
 file(GLOB _gpu_test_sources CONFIGURE_DEPENDS
      ${CMAKE_CURRENT_LIST_DIR}/*_test.cc ${CMAKE_CURRENT_LIST_DIR}/*_test.cu)
-set(_gpu_test_deps tilewire_ladder tilewire_kernels_cuda tilewire_engine)
+set(_gpu_test_deps tilewire_ladder tilewire_kernels_cuda tilewire_test_devices)
 if(TILEWIRE_RPC)
   list(APPEND _gpu_test_deps tilewire_rpc)
 else()

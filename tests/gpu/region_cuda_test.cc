@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "server/base/limits.h"
-#include "server/engine/cuda_device.h"
-#include "server/engine/cuda_lane.h"
+#include "server/engine/device/cuda/device.h"
+#include "server/engine/device/cuda/lane.h"
 #include "tests/gpu/region_problems.h"
 #include "tests/unit/engine_regions_testing.h"
 #include "tests/unit/lane_checks.h"

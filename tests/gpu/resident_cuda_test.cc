@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "server/base/limits.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cuda/device.h"
 #include "tests/unit/engine_arrays_testing.h"
 
 namespace tilewire::engine {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "server/base/limits.h"
-#include "server/engine/cuda_device.h"
+#include "server/engine/device/cuda/device.h"
 #include "tests/integration/server_fixture.h"
 
 namespace tilewire::testing {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <thread>
 
-#include "server/rpc/allowance.h"
-#include "server/rpc/coroutine.h"
+#include "server/rpc/transport/allowance.h"
+#include "server/rpc/transport/coroutine.h"
 
 namespace tilewire::rpc {
 namespace {

@@ -29,7 +29,7 @@ class ArrayErrors : public OnBoth {
   ArrayCaller me{server}, other{server, "other"};
   std::string id;
 };
-TILEWIRE_ON_BOTH(ArrayErrors);
+TILEWIRE_ON_STAGED(ArrayErrors);
 
 TEST_P(ArrayErrors, UnknownForeignAndOthersArrays) {
   const std::string unknown = server.engine().instance() + "-0123456789abcdef", foreign = "0123-4567";

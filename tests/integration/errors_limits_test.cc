@@ -116,7 +116,7 @@ class Queue : public OnBoth {
     EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, kBulk));
   }
 };
-TILEWIRE_ON_BOTH(Queue);
+TILEWIRE_ON_STAGED(Queue);
 
 TEST_P(Queue, FullIsBusy) {
   TestServer server(device(), OneAtATime(1));

@@ -32,7 +32,7 @@ class RegionErrors : public OnBoth {
   SharedFile file{80'000};
   std::string id;
 };
-TILEWIRE_ON_BOTH(RegionErrors);
+TILEWIRE_ON_STAGED(RegionErrors);
 
 TEST_P(RegionErrors, RegisteringWhatIsNotThereOrNotAllowed) {
   const auto ask = [this](const std::string& name, uint64_t offset, uint64_t bytes) {

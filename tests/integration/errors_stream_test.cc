@@ -89,7 +89,7 @@ const std::vector<BadStream>& BadStreams() {
 }
 
 class StreamErrors : public OnBoth {};
-TILEWIRE_ON_BOTH(StreamErrors);
+TILEWIRE_ON_STAGED(StreamErrors);
 
 TEST_P(StreamErrors, EachBrokenRuleIsNamed) {
   TestServer server(device(), {});

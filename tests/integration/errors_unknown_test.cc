@@ -1,5 +1,5 @@
 // Methods that no service has: refused in our words, on record, and counted under one label.
-#include "server/rpc/unknown.h"
+#include "server/rpc/calls/unknown.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/program.h"
 

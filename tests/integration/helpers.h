@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "server/engine/decorators.h"
+#include "tests/devices/decorators.h"
 #include "tests/integration/server_fixture.h"
 
 namespace tilewire::testing {
@@ -28,6 +28,10 @@ class OnBoth : public ::testing::TestWithParam<Where> {
 #define TILEWIRE_ON_BOTH(suite)                                                            \
   INSTANTIATE_TEST_SUITE_P(Memory, suite, ::testing::Values(Where::kHost, Where::kStaged), \
                            [](const auto& p) { return p.param == Where::kHost ? "Host" : "Staged"; })
+/// Tables of errors run on one kind: requests are refused by code that does not ask where arrays live.
+#define TILEWIRE_ON_STAGED(suite)                                            \
+  INSTANTIATE_TEST_SUITE_P(Memory, suite, ::testing::Values(Where::kStaged), \
+                           [](const auto&) { return "Staged"; })
 
 /// Code, reason and the metadata {field, value, allowed}; "*" is any text. Where `field` is empty no field
 /// may be to blame, but for BAD_MESSAGE, which may say where in the message.

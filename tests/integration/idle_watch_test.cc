@@ -1,5 +1,5 @@
 // What counts as a stall, and from when on: the watch alone, over time that the test owns.
-#include "server/rpc/idle_watch.h"
+#include "server/rpc/transport/idle_watch.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class IdleWatchTest : public ::testing::Test {
   }
 
   ManualTime time_;
-  engine::Timer timer_{&time_};
+  Timer timer_{&time_};
   std::shared_ptr<int> owner_ = std::make_shared<int>(0);
   int sharers_ = 1;
   std::optional<bool> given_up_;  ///< and whether the client cannot be told

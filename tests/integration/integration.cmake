@@ -10,7 +10,7 @@ list(TRANSFORM memory_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(REMOVE_ITEM integration_tests ${memory_tests})
 set(crowd ${CMAKE_CURRENT_LIST_DIR}/../bench/crowd.cc)   # stalled clients
 function(tilewire_integration_test name labels)
-  tilewire_test(${name} SOURCES ${ARGN} DEPS tilewire_rpc tilewire_ops tilewire_client nlohmann_json::nlohmann_json
+  tilewire_test(${name} SOURCES ${ARGN} DEPS tilewire_test_devices tilewire_rpc tilewire_ops tilewire_client nlohmann_json::nlohmann_json
                 LABELS ${labels} GRPC)
   # Tests of the programs themselves start them as operators do.
   add_dependencies(${name} tilewired tilewire)

@@ -147,14 +147,14 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
   OwnTimeOfServer time;
   TestServer server(device(), time.Options());
   const std::string a = Floats(kBytes / 4, 8);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect());
+  RawStream first(server.Connect(), OwnTimeOfServer::kDeadline);
+  JoinedStream second(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 2)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
   first.stream->WritesDone();  // its share is sent: nothing more is expected of it
   ASSERT_TRUE(HasHalfClosed(server, first));
-  ExpectError(time.DrainWhileItPasses(second), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
+  ExpectError(time.DrainWhileItPasses(server, second, first), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
   ExpectError(first.Drain(), grpc::StatusCode::UNAVAILABLE, "STREAM_LOST");
   ExpectUnharmed(server);
 }
@@ -163,8 +163,9 @@ TEST_P(JoinErrors, StreamsThatShareAnUplinkHaveLongerForABlock) {
   OwnTimeOfServer time;
   TestServer server(device(), time.Options());
   const std::string a = Floats(kBytes / 4, 8);
-  RawStream first(server.Connect());
-  JoinedStream second(server.Connect()), third(server.Connect());
+  RawStream first(server.Connect(), OwnTimeOfServer::kDeadline);
+  JoinedStream second(server.Connect(), OwnTimeOfServer::kDeadline),
+      third(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(first.Open(Striped(TransposeOpen(v1::DTYPE_F32, kShape), 3)));
   ASSERT_TRUE(second.Join(first.opened.job()));
   ASSERT_TRUE(third.Join(first.opened.job()));
@@ -199,7 +200,7 @@ TEST_P(JoinErrors, WhileDrainingRunningJobsMayStillBeJoined) {
   server.ExpectIdle();
 }
 
-TILEWIRE_ON_BOTH(JoinErrors);
+TILEWIRE_ON_STAGED(JoinErrors);
 
 }  // namespace
 }  // namespace tilewire::testing

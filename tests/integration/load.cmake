@@ -5,7 +5,7 @@ if(NOT TILEWIRE_RPC)
 endif()
 tilewire_test(tilewire_load_integration_tests SOURCES integration/load_checks.cc integration/load_resident_checks.cc integration/load_region_checks.cc
                       integration/ceilings_checks.cc
-              DEPS tilewire_rpc tilewire_client nlohmann_json::nlohmann_json LABELS integration GRPC)
+              DEPS tilewire_test_devices tilewire_rpc tilewire_client nlohmann_json::nlohmann_json LABELS integration GRPC)
 add_dependencies(tilewire_load_integration_tests tilewired tilewire-load)
 target_compile_definitions(tilewire_load_integration_tests PRIVATE TILEWIRE_TILEWIRED="$<TARGET_FILE:tilewired>"
                            TILEWIRE_LOAD="$<TARGET_FILE:tilewire-load>"

@@ -1,5 +1,5 @@
 // What calls carry beside their messages, what the server notes about them, health and reflection.
-#include "server/rpc/transport.h"
+#include "server/rpc/transport/transport.h"
 #include "tests/integration/helpers.h"
 
 namespace tilewire::testing {

@@ -14,6 +14,9 @@ class OwnTimeOfServer {
  public:
   /// How long clients may be idle.
   static constexpr std::chrono::seconds kIdle{40};
+  /// Of calls, in seconds. The server takes over what is left of a deadline into its own time, which passes
+  /// faster than bytes travel.
+  static constexpr double kDeadline = 1e6;
 
   /// With queue bounds that no test reaches.
   TestServer::Options Options() {
@@ -32,24 +35,35 @@ class OwnTimeOfServer {
   }
   /// Lets time pass until the condition holds.
   template <typename Condition>
-  void PassUntil(const Condition& condition) {
+  void PassUntil(TestServer& server, const Condition& condition) {
     EXPECT_TRUE(Eventually([&] {
-      time_.Advance(kIdle / 8);
+      Pass(server, 1);
       return condition();
     }));
   }
-  /// How the stream ends when nothing but time happens.
-  grpc::Status DrainWhileItPasses(RawStream& raw) {
+  /// How a stream that has opened a job ends when nothing but time happens, which stands still once the
+  /// server has given up: the client has an eighth of kIdle to take its status. `opener` opened the job.
+  grpc::Status DrainWhileItPasses(TestServer& server, RawStream& raw, const RawStream& opener) {
     auto ended = std::async(std::launch::async, [&raw] { return raw.Drain(); });
-    PassUntil([&] { return ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+    EXPECT_TRUE(Eventually([&] {
+      if (!GivenUp(server, opener)) Pass(server, 1);
+      return GivenUp(server, opener);
+    }));
     return ended.get();
+  }
+  grpc::Status DrainWhileItPasses(TestServer& server, RawStream& raw) {
+    return DrainWhileItPasses(server, raw, raw);
+  }
+  static bool GivenUp(TestServer& server, const RawStream& raw) {
+    const auto job = server.engine().Find(raw.opened.job(), "anonymous");
+    return !job || !(*job)->status().ok();
   }
 
  private:
   ManualTime time_;
 };
 
-/// Waits until so many operand bytes of the stream's job are staged or where they belong.
+/// Waits until so many operand bytes of the stream's job, in whole blocks, are staged or where they belong.
 inline bool HasArrived(TestServer& server, const RawStream& raw, uint64_t bytes) {
   return Eventually([&] {
     const auto job = server.engine().Find(raw.opened.job(), "anonymous");

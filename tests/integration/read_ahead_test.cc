@@ -2,7 +2,7 @@
 // memory, and whatever happens to either.
 #include "proto/wire/codec.h"
 #include "server/base/limits.h"
-#include "server/rpc/execute.h"
+#include "server/rpc/calls/execute.h"
 #include "tests/bench/crowd.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/own_time.h"
@@ -183,7 +183,7 @@ TEST(ReadAhead, WaitingForStagingIsNotIdleAndSilenceAfterwardsIs) {
   held.Release();
   EXPECT_TRUE(Eventually([&] { return crowd.counts().sent > 8 * kMiB; })) << "all of the operand";
   EXPECT_EQ(crowd.counts().ended, 0);
-  time.PassUntil([&] { return crowd.counts().ended == 1; });
+  time.PassUntil(held.server, [&] { return crowd.counts().ended == 1; });
   EXPECT_TRUE(held.CallsEnd());
   EXPECT_EQ(held.OnlyStatus().reason(), "IDLE");
   ExpectUnharmed(held.server);
@@ -197,7 +197,7 @@ TEST_P(ReadAheadOn, StallInTheMiddleOfAMessageIsIdle) {
   TestServer server(device(), time.Options());
   const StalledCrowd crowd(server.address(), {Stall::kMidMessage, Stall::kMidBlock}, 8 * kMiB);
   ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_in_flight == 2; }));
-  time.PassUntil([&] { return crowd.counts().ended == 2; });
+  time.PassUntil(server, [&] { return crowd.counts().ended == 2; });
   EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(60)));
   for (const auto& record : server.observer().records()) EXPECT_EQ(record.status.reason(), "IDLE");
   ExpectUnharmed(server);

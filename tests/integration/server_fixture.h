@@ -16,8 +16,12 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "kernels/array/shape.h"
-#include "server/engine/cpu_device.h"
+#include "kernels/gaussian/gaussian.h"
+#include "kernels/rmse/rmse.h"
+#include "kernels/transpose/transpose.h"
+#include "server/engine/device/cpu/device.h"
 #include "server/engine/engine.h"
+#include "server/rpc/conversions/operations.h"
 #include "server/rpc/server.h"
 #include "tests/unit/waiting.h"
 #include "tilewire/v1/device.grpc.pb.h"
@@ -68,7 +72,9 @@ class TestServer {
   TestServer() : TestServer(engine::OpenCpuDevice(2), Options{}) {}
   explicit TestServer(const Options& options) : TestServer(engine::OpenCpuDevice(2), options) {}
   TestServer(std::unique_ptr<engine::Device> device, const Options& options) {
-    engine_ = engine::Engine::Make(std::move(device), options.engine).value();
+    engine::EngineOptions ours = options.engine;
+    ours.operations = rpc::Operations();
+    engine_ = engine::Engine::Make(std::move(device), ours).value();
     server_ = rpc::Server::Start(engine_.get(), &observer_, options.rpc).value();
   }
   ~TestServer() { server_->Shutdown(Clock::now()); }

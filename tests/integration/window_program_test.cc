@@ -56,7 +56,9 @@ TEST(WindowProgram, ArraysOfSeveralHundredMebibytesPassThroughThirtyTwo) {
   std::memcpy(&value, expected.data(), 8);
   EXPECT_EQ(std::stod(run({"--connections", "3", "rmse", a.path, b.path})), value);
   // Budget, and what the README allows a server beyond it.
-  if (!kSanitized) EXPECT_LE(PeakMebibytes(server.pid()), 32 + 256);
+  if (!kSanitized) {
+    EXPECT_LE(PeakMebibytes(server.pid()), 32 + 256);
+  }
   run({"gaussian-pdf", a.path, out.path, "--mean", "0.5", "--stddev", "0.2"});
   std::ifstream file(out.path, std::ios::binary);
   std::string bytes(first.size(), '\0');

@@ -181,11 +181,11 @@ TEST_P(Window, AClientThatDoesNotReadIsGivenUp) {
   options_.rpc.idle_seconds = OwnTimeOfServer::kIdle.count();
   TestServer server(device(), options_);
   const std::string a = Floats(kElements, 8);
-  RawStream raw(server.Connect());
+  RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(GaussianOpen(v1::DTYPE_F32, kLarge, 0, 1)));
   auto sent = std::async(std::launch::async, [&] { return raw.SendAll(0, a, kMiB); });
   ASSERT_TRUE(HasArrived(server, raw, 1));
-  time.PassUntil([&] { return sent.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  time.PassUntil(server, [&] { return sent.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
   EXPECT_FALSE(sent.get());
   EXPECT_EQ(raw.Drain().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   ExpectUnharmed(server);

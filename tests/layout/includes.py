@@ -24,10 +24,25 @@ ARRAY = ("kernels/array/",)
 # Statistics, tables and pictures of measurements: for the programs that measure, at the bottom because they are in
 # several layers. Nothing of ours is below it, and neither kernels nor the server see it.
 FIGURES = ("kernels/figures/",)
-HOST_KERNELS = ("kernels/array/", "kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
-BASE = HOST_KERNELS + ("server/base/",)
-ENGINE = BASE + ("kernels/ladder/", "server/engine/")  # the ladder for introspection
-RPC = ENGINE + ("server/rpc/", "proto/", "tilewire/v1/", "google/rpc/")
+# What is known of any operation; the engine sees no more of kernels.
+OPERATION = ARRAY + ("kernels/operation/",)
+HOST_KERNELS = OPERATION + ("kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
+BASE = OPERATION + ("server/base/",)
+# The engine's folders, lowest first.
+DEVICE = BASE + ("kernels/ladder/", "server/engine/device/")  # the ladder for introspection
+RUN = DEVICE + ("server/engine/operation/",)
+ADMISSION = BASE + ("server/engine/admission/",)
+MEASURE = DEVICE + ("server/engine/admission/", "server/engine/measure/")
+STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
+JOB = RUN + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
+ENGINE = BASE + ("kernels/ladder/", "server/engine/")
+GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
+# Of the engine, what becomes messages and what messages become; transport knows no engine at all.
+CONVERSIONS = BASE + GENERATED + ("server/engine/operation/", "server/engine/stores/", "server/engine/job/",
+                                  "server/rpc/conversions/")
+TRANSPORT = BASE + GENERATED + ("server/rpc/transport/",)
+CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/transport/", "server/rpc/calls/")
+RPC = ENGINE + GENERATED + ("server/rpc/",)
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
 # rule about foreign headers, which follows includes.
 OPS = ENGINE + ("server/ops/", "server/rpc/")
@@ -35,9 +50,10 @@ OPS = ENGINE + ("server/ops/", "server/rpc/")
 # Folder or file → (own headers allowed, foreign headers forbidden, also when reached through own headers).
 LAYERS = {
     "kernels/array/": (ARRAY, GRPC + PROTOBUF + THREADS),
-    "kernels/rmse/": (ARRAY + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
-    "kernels/transpose/": (ARRAY + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
-    "kernels/gaussian/": (ARRAY + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
+    "kernels/operation/": (OPERATION, GRPC + PROTOBUF + THREADS),
+    "kernels/rmse/": (OPERATION + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
+    "kernels/transpose/": (OPERATION + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
+    "kernels/gaussian/": (OPERATION + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
     "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
     "kernels/figures/": (FIGURES, GRPC + PROTOBUF + THREADS),
     # A program for measurement: it may use threads.
@@ -45,18 +61,31 @@ LAYERS = {
     "proto/wire/": (ARRAY + ("proto/wire/",), GRPC + PROTOBUF + THREADS),
     "server/base/": (BASE, GRPC + PROTOBUF),
     "server/engine/": (ENGINE, GRPC + PROTOBUF),
+    "server/engine/device/": (DEVICE, GRPC + PROTOBUF),
+    "server/engine/operation/": (RUN, GRPC + PROTOBUF),
+    "server/engine/admission/": (ADMISSION, GRPC + PROTOBUF),
+    "server/engine/measure/": (MEASURE, GRPC + PROTOBUF),
+    "server/engine/stores/": (STORES, GRPC + PROTOBUF),
+    "server/engine/job/": (JOB, GRPC + PROTOBUF),
+    # What a job asks admission for, and gets: above jobs, whose parts these plan and lease.
+    **{"server/engine/admission/" + name: (JOB, GRPC + PROTOBUF)
+       for name in ("planner.h", "planner.cc", "memory_plan.cc", "leaser.h", "leaser.cc")},
     "server/rpc/": (RPC, ()),
+    "server/rpc/conversions/": (CONVERSIONS + HOST_KERNELS, ()),  # the server's table names the operations
+    "server/rpc/transport/": (TRANSPORT, ()),
+    "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
     # The list of environment variables is one for all programs.
     "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
+    "tests/devices/": (ENGINE + ("tests/devices/",), GRPC + PROTOBUF),
 }
 
-TOP = ("kernels/", "proto/", "server/", "client/")
+TOP = ("kernels/", "proto/", "server/", "client/", "tests/devices/")
 
 # CUDA types appear only in these, so that everything else builds without CUDA.
-CUDA_PLACES = re.compile(r"(_cuda\.(h|cc)|\.cuh?)$|^server/engine/cuda_\w+\.(h|cc)$|^kernels/(ladder|bench)/")
-CUDA_PLACES_NAMES = "*_cuda.h, *_cuda.cc, *.cu, *.cuh, server/engine/cuda_*, kernels/ladder and kernels/bench"
+CUDA_PLACES = re.compile(r"(_cuda\.(h|cc)|\.cuh?)$|^server/engine/device/cuda/|^kernels/(ladder|bench)/")
+CUDA_PLACES_NAMES = "*_cuda.h, *_cuda.cc, *.cu, *.cuh, server/engine/device/cuda, kernels/ladder and kernels/bench"
 CUDA_HEADER = re.compile(r"^(cuda|cub/|thrust/|cooperative_groups|nvtx3/|nvToolsExt|cublas|cupti|nv/)")
 
 
@@ -116,7 +145,7 @@ def problems_of(path, includes):
     for number, kind, header in includes.files[path]:
         if kind == '"' and not any(header.startswith(prefix) for prefix in allowed):
             yield f"{path}:{number}: {layer} may not include \"{header}\"; allowed: {', '.join(allowed)}"
-        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/")) and \
+        if kind == "<" and header in UNCHECKED_LOCKS and path.startswith(("server/", "client/", "tests/devices/")) and \
                 path != LOCK_HEADERS[0]:
             yield f"{path}:{number}: <{header}>: use {LOCK_HEADERS[0]}, whose locks the compiler checks"
     way = includes.reached(path)

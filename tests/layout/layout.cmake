@@ -12,7 +12,7 @@ tilewire_script_test(layout.rules LABELS script TIMEOUT 60
 # Clang's own builds (asan, tsan) look at what locks guard, but in sources that need CUDA.
 if(TILEWIRE_HAVE_CUDA)
   tilewire_script_test(layout.thread_safety LABELS script
-    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} --only /cuda_)
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} --only /cuda/)
 endif()
 tilewire_script_test(layout.thread_safety_rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety_test.py)
@@ -23,7 +23,7 @@ option(TILEWIRE_HEADER_CHECK "Compile every header alone" OFF)
 if(NOT TILEWIRE_HEADER_CHECK)
   return()
 endif()
-set(folders kernels proto/wire server/base server/engine)
+set(folders kernels proto/wire server/base server/engine tests/devices)
 if(TILEWIRE_RPC)
   list(APPEND folders server/rpc server/ops client)
 endif()
@@ -45,7 +45,7 @@ foreach(folder ${folders})
       continue()
     endif()
     # Headers with CUDA types, by the names that layout/includes.py holds them to.
-    if(NOT TILEWIRE_HAVE_CUDA AND header MATCHES "_cuda\\.h$|/cuda_[a-z_]+\\.h$|^kernels/(ladder|bench)/")
+    if(NOT TILEWIRE_HAVE_CUDA AND header MATCHES "_cuda\\.h$|^server/engine/device/cuda/|^kernels/(ladder|bench)/")
       continue()
     endif()
     string(REPLACE "/" "_" name ${header})

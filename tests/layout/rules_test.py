@@ -42,6 +42,33 @@ class LayoutRules(unittest.TestCase):
         self.wrong("includes", {"server/engine/e.cc": '#include "server/rpc/r.h"\n'}, "server/engine/e.cc:1:")
         self.wrong("includes", {"client/cpp/c.cc": '#include "server/base/limits.h"\n'}, "client/cpp/c.cc:1:")
 
+    def test_folders_of_the_engine(self):
+        job = '#include "server/engine/job/j.h"\n'
+        self.right("includes", {"server/engine/job/j.h": '#include "server/engine/stores/s.h"\n',
+                                "server/engine/stores/s.h": '#include "server/engine/device/d.h"\n',
+                                "server/engine/device/d.h": "", "server/engine/engine.cc": job})
+        for folder in ("device", "operation", "admission", "measure", "stores"):
+            path = f"server/engine/{folder}/x.cc"
+            self.wrong("includes", {path: job}, f"{path}:1: server/engine/{folder}/ may not include")
+        self.wrong("includes", {"server/engine/engine.cc": '#include "tests/devices/d.h"\n'}, "server/engine/engine.cc:1:")
+        self.wrong("includes", {"server/rpc/transport/t.cc": '#include "server/rpc/calls/c.h"\n'},
+                   "server/rpc/transport/ may not include")
+        whole = '#include "server/engine/engine.h"\n'
+        self.right("includes", {"server/rpc/conversions/c.h": job, "server/engine/job/j.h": "",
+                                "server/rpc/calls/c.h": whole, "server/engine/engine.h": ""})
+        for path in ("server/rpc/transport/t.cc", "server/rpc/conversions/c.cc"):
+            self.wrong("includes", {path: whole}, f"{path}:1:")
+        self.wrong("includes", {"server/rpc/transport/t.cc": job}, "server/rpc/transport/ may not include")
+
+    def test_only_the_table_names_operations(self):
+        rmse = {"kernels/rmse/problem.h": '#include "kernels/operation/problem.h"\n', "kernels/operation/problem.h": ""}
+        include = '#include "kernels/rmse/problem.h"\n'
+        self.right("includes", rmse | {"server/rpc/conversions/operations.cc": include,
+                                       "server/engine/job/j.h": '#include "kernels/operation/problem.h"\n'})
+        for path in ("server/engine/job/j.cc", "server/engine/device/cuda/l.cc", "server/rpc/calls/c.cc",
+                     "kernels/operation/o.cc", "kernels/transpose/t.cc", "tests/devices/d.cc"):
+            self.wrong("includes", rmse | {path: include}, f"{path}:1:")
+
     def test_relative_include(self):
         self.wrong("includes", {"server/base/b.cc": '#include "b.h"\n'}, 'may not include "b.h"')
 
@@ -60,7 +87,7 @@ class LayoutRules(unittest.TestCase):
     def test_cuda_places(self):
         cuda = "#include <cuda_runtime_api.h>\n"
         self.right("includes", {"kernels/rmse/rmse_cuda.h": cuda, "kernels/rmse/rmse.cu": cuda,
-                                "kernels/bench/b.h": cuda, "server/engine/cuda_lane.h": cuda})
+                                "kernels/bench/b.h": cuda, "server/engine/device/cuda/lane.h": cuda})
         self.wrong("includes", {"server/base/b.h": cuda}, "CUDA headers only in")
         self.wrong("includes", {"kernels/rmse/host.cc": '#include "kernels/rmse/rmse_cuda.h"\n',
                                 "kernels/rmse/rmse_cuda.h": cuda}, "kernels/rmse/host.cc:1:")

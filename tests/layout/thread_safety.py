@@ -1,4 +1,4 @@
-"""Clang's thread-safety analysis over server/ and client/: who touches what a Mutex guards, without it, is an error.
+"""Clang's thread-safety analysis over server/, client/ and tests/devices/: who touches what a Mutex guards, without it, is an error.
 
 Usage: thread_safety.py ROOT BUILD [--only REGEX] [--clang PROGRAM] [--jobs N] [--list]
 
@@ -22,13 +22,13 @@ import includes
 
 CLANGS = ("clang++-16", "clang++-17", "clang++-18", "clang++-19", "clang++")
 OLDEST = 16  # older ones do not read libstdc++'s C++20
-FOLDERS = ("server/", "client/")
+FOLDERS = ("server/", "client/", "tests/devices/")
 MARK = "server/base/thread_annotations.h"
 FLAGS = ("-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-Wthread-safety-beta", "-Werror=thread-safety",
          "-Werror=thread-safety-beta")
 SKIPPED = 77
 CUDA = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "include")
-CUDA_SOURCE = re.compile(r"^server/engine/cuda_\w+\.cc$")
+CUDA_SOURCE = re.compile(r"^server/engine/device/cuda/\w+\.cc$")
 
 
 def find_clang(wanted):

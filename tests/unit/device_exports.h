@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/engine/forwarding_device.h"
+#include "tests/devices/forwarding_device.h"
 
 namespace tilewire::testing {
 

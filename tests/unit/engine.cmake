@@ -10,4 +10,4 @@ tilewire_test(tilewire_engine_tests
           unit/engine_guarded_copy_test.cc unit/engine_region_store_test.cc unit/engine_region_job_test.cc
           unit/engine_region_failure_test.cc unit/engine_device_region_test.cc
           unit/engine_device_region_store_test.cc unit/engine_threads_test.cc
-  DEPS tilewire_engine LABELS unit tsan)
+  DEPS tilewire_test_devices tilewire_kernels LABELS unit tsan)

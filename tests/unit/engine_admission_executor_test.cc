@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/engine/admission.h"
+#include "server/engine/admission/admission.h"
 #include "tests/unit/executors.h"
 
 namespace tilewire::engine {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/engine/admission.h"
+#include "server/engine/admission/admission.h"
 #include "tests/unit/engine_time_testing.h"
 
 namespace tilewire::engine {

@@ -1,5 +1,5 @@
 // Who may run, who waits and who is refused: the rules of admission, one by one.
-#include "server/engine/admission.h"
+#include "server/engine/admission/admission.h"
 
 #include <gtest/gtest.h>
 

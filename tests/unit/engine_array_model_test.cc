@@ -1,5 +1,5 @@
 // The store alone, beside a model that is too simple to be wrong.
-#include "server/engine/array_store.h"
+#include "server/engine/stores/array_store.h"
 
 #include <gtest/gtest.h>
 
@@ -129,13 +129,13 @@ TEST_F(StoreTest, RandomSequencesAgreeWithAModel) {
         std::set<std::string> listed, owned;
         for (uint64_t from = 0;;) {
           const ArrayPage page = store->List(each, from, 2);
-          for (const auto& facts : page.arrays) listed.insert(facts.id);
+          for (const auto& facts : page.items) listed.insert(facts.id);
           if ((from = page.next) == 0) break;
         }
         for (const auto& [kept, array] : model.arrays)
           if (array.who == each) owned.insert(kept);
         ASSERT_EQ(listed, owned);
-        ASSERT_EQ(store->List(each, 0, 1).stored_bytes, model.Held(each) * kUnit);
+        ASSERT_EQ(store->List(each, 0, 1).held_bytes, model.Held(each) * kUnit);
       }
     }
     model = {};  // ends every use

@@ -1,5 +1,5 @@
 // The store alone: its rules, and many threads.
-#include "server/engine/array_store.h"
+#include "server/engine/stores/array_store.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST_F(StoreTest, ManyThreadsLeaveNothingBehind) {
       for (int step = 0; step < 300; ++step) {
         time.Advance(std::chrono::microseconds(random() % 200));
         const ArrayPage page = store->List(who, 0, 50);
-        const std::string id = page.arrays.empty() ? "me-0" : page.arrays[random() % page.arrays.size()].id;
+        const std::string id = page.items.empty() ? "me-0" : page.items[random() % page.items.size()].id;
         StoreOptions options{.evictable = random() % 4 != 0};
         if (random() % 3 == 0) options.seconds = 0.001 * static_cast<double>(1 + random() % 3);
         if (random() % 4 == 0) options.key = "k"s + std::to_string(random() % 3);
@@ -49,8 +49,8 @@ TEST_F(StoreTest, ManyThreadsLeaveNothingBehind) {
   for (auto& thread : threads) thread.join();
   // What was listed may have expired when it is to be deleted.
   for (const std::string who : {"a", "b", "c"})
-    for (ArrayPage page = store->List(who, 0, 1); !page.arrays.empty(); page = store->List(who, 0, 1))
-      (void)store->Delete(page.arrays[0].id, who).ok();
+    for (ArrayPage page = store->List(who, 0, 1); !page.items.empty(); page = store->List(who, 0, 1))
+      (void)store->Delete(page.items[0].id, who).ok();
   EXPECT_TRUE(testing::Becomes([this] { return stats().array_bytes == 0 && out.load() == 0; }));
 }
 
@@ -95,7 +95,7 @@ TEST_F(StoreTest, KeysNameArraysWhileTheyAreThere) {
   ASSERT_TRUE(kept && same);
   EXPECT_EQ(*kept, *same);
   *two = Reservation();
-  EXPECT_EQ(store->List("c", 0, 9).stored_bytes, kUnit);
+  EXPECT_EQ(store->List("c", 0, 9).held_bytes, kUnit);
 }
 
 TEST_F(StoreTest, RefusesWhatIsNeverRight) {

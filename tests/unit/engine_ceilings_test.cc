@@ -1,4 +1,4 @@
-#include "server/engine/ceilings.h"
+#include "server/engine/measure/ceilings.h"
 
 #include <future>
 #include <set>

@@ -1,4 +1,4 @@
-#include "server/engine/copy_rates.h"
+#include "server/engine/measure/copy_rates.h"
 
 #include <gtest/gtest.h>
 

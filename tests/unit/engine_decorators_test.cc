@@ -1,8 +1,8 @@
 // Devices that misbehave on purpose do so as told, and only so.
 #include <gtest/gtest.h>
 
-#include "server/engine/cpu_device.h"
-#include "server/engine/decorators.h"
+#include "server/engine/device/cpu/device.h"
+#include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {
@@ -150,8 +150,9 @@ TEST(FaultyDevice, AFailedDeviceStaysFailed) {
   auto plan = rmse::Plan::Make(testing::Spec(DType::kF32, {4}), {}, rmse::Output::kRmse);
   ASSERT_TRUE(plan);
   Latch launch(1), after(2);
-  const RmseRange work{&*plan, plan->range(0), there.data(), there.data(),
-                       reinterpret_cast<double*>(host.data())};
+  const testing::Launches launches(rmse::MakeProblem(*plan), {there.data(), there.data()}, host.data(),
+                                   host.data() + 8);
+  const Work work = launches[{0}];
   lane->Launch(work, launch.Callback());
   EXPECT_EQ(launch.Wait().reason(), "DEVICE_FAILED");
   EXPECT_EQ(device->health().message(), "gone");

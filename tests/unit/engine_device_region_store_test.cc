@@ -113,7 +113,7 @@ TEST_F(DeviceRegionStore, CountsTowardsNumbersNotBytes) {
   tilewire::testing::SharedFile file(4096);
   EXPECT_TRUE(testing::Register(*store, testing::All(file), "a")) << "of shared memory there may be more";
   EXPECT_TRUE(testing::Register(*store, testing::All(memory), "b"));
-  EXPECT_EQ(store->List("a", 0, 1).registered_bytes, 4096);
+  EXPECT_EQ(store->List("a", 0, 1).held_bytes, 4096);
   EXPECT_TRUE(store->Unregister(ids[0], "a").ok());
   EXPECT_TRUE(
       testing::Becomes([&] { return testing::Register(*store, testing::All(memory), "a").has_value(); }));

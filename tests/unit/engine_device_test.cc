@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "server/base/limits.h"
-#include "server/engine/cpu_device.h"
-#include "server/engine/cuda_device.h"
-#include "server/engine/decorators.h"
-#include "server/engine/memory_pool.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cuda/device.h"
+#include "server/engine/device/memory_pool.h"
+#include "tests/devices/decorators.h"
 #include "tests/unit/lane_checks.h"
 
 namespace tilewire::engine {
@@ -74,7 +74,8 @@ TEST_P(SeamTest, GaussianHasTheBitsOfTheHostFunctions) {
 TEST_P(SeamTest, HostCodeHasNoKernelsToDescribe) {
   const auto plan = gaussian::Plan::Make(testing::Spec(DType::kF32, {100}), 0, 1);
   ASSERT_TRUE(plan);
-  const auto kernels = device_->DescribeWork(GaussianRange{&*plan, plan->whole(), nullptr, nullptr});
+  const testing::Launches nowhere(gaussian::MakeProblem(*plan), {nullptr}, nullptr);
+  const auto kernels = device_->DescribeWork(nowhere[{0}]);
   ASSERT_TRUE(kernels) << kernels.error().ToString();
   EXPECT_TRUE(kernels->empty());
   const auto ladder = device_->DescribeLadder();

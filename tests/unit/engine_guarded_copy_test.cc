@@ -1,5 +1,5 @@
 // The guarded copy: bytes that are there, bytes that are gone, and everybody else's faults.
-#include "server/engine/guarded_copy.h"
+#include "server/engine/device/cpu/guarded_copy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The rule of runs, for one stream and for several, against a model that knows bytes and nothing else.
-#include "server/engine/intake.h"
+#include "server/engine/job/intake.h"
 
 #include <gtest/gtest.h>
 

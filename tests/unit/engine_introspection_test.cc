@@ -1,5 +1,5 @@
 // What is asked of a device for an operation, a catalogue and a full queue; over a device that counts.
-#include "server/engine/introspection.h"
+#include "server/engine/operation/introspection.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/engine/forwarding_device.h"
+#include "tests/devices/forwarding_device.h"
 #include "tests/unit/engine_testing.h"
 
 namespace tilewire::engine {
@@ -35,15 +35,18 @@ class DescribingDevice final : public ForwardingDevice {
     if (gate.valid()) gate.wait();
     TILEWIRE_RETURN_IF_ERROR(failure);
     KernelInfo kernel;
-    if (const auto* range = std::get_if<GaussianRange>(&work)) {
-      EXPECT_EQ(range->in, nullptr);
+    EXPECT_EQ(work.buffers.operands[0], nullptr);
+    if (work.step.is_finish()) {
+      kernel.name = "finish";
+    } else if (const auto* gaussian = dynamic_cast<const gaussian::GaussianProblem*>(work.problem)) {
       kernel.name = "gaussian";
-      kernel.grid[0] = range->range.end - range->range.begin;
-    } else if (const auto* rmse = std::get_if<RmseRange>(&work)) {
+      const gaussian::Range range = gaussian->part(work.step.range).range;
+      kernel.grid[0] = range.end - range.begin;
+    } else if (const auto* rmse = dynamic_cast<const rmse::RmseProblem*>(work.problem)) {
       kernel.name = "tiles";
-      kernel.grid[0] = rmse->range.items();
+      kernel.grid[0] = rmse->sums(work.step.range).range.items();
     } else {
-      kernel.name = std::holds_alternative<RmseFinish>(work) ? "finish" : "band";
+      kernel.name = "band";
     }
     return std::vector<KernelInfo>{kernel};
   }
@@ -52,8 +55,11 @@ class DescribingDevice final : public ForwardingDevice {
   }
 };
 
+constexpr const Descriptor* kOperations[] = {&rmse::kDescriptor, &transpose::kDescriptor,
+                                             &gaussian::kDescriptor};
+
 std::unique_ptr<Operation> Gaussian(int64_t elements) {
-  return MakeGaussian(*gaussian::Plan::Make(*MakeSpec(DType::kF32, std::array{elements}), 0, 1));
+  return gaussian::MakeProblem(*gaussian::Plan::Make(*MakeSpec(DType::kF32, std::array{elements}), 0, 1));
 }
 
 Kernels Ask(Introspection& introspection, std::unique_ptr<Operation> operation, const std::string& text) {
@@ -71,11 +77,11 @@ Kernels AskCatalogue(Introspection& introspection) {
 
 TEST(Introspection, TellsFirstAndLastRangeAndTheFinish) {
   DescribingDevice device;
-  Introspection introspection(&device);
+  Introspection introspection(&device, kOperations);
   const auto plan =
       *rmse::Plan::Make(*MakeSpec(DType::kF32, std::array<int64_t, 1>{10'000'001}), {}, rmse::Output::kRmse);
   ASSERT_GT(plan.range_count(), 2);
-  const auto kernels = Ask(introspection, MakeRmse(plan), "some rmse");
+  const auto kernels = Ask(introspection, rmse::MakeProblem(plan), "some rmse");
   ASSERT_TRUE(kernels) << kernels.error().ToString();
   ASSERT_EQ(kernels->size(), 3u);
   const std::string count = std::to_string(plan.range_count());
@@ -93,7 +99,7 @@ TEST(Introspection, TellsFirstAndLastRangeAndTheFinish) {
 
 TEST(Introspection, EqualLaunchesAreToldOnce) {
   DescribingDevice device;
-  Introspection introspection(&device);
+  Introspection introspection(&device, kOperations);
   const auto one_range = Ask(introspection, Gaussian(100), "");
   ASSERT_TRUE(one_range);
   ASSERT_EQ(one_range->size(), 1u);
@@ -103,13 +109,16 @@ TEST(Introspection, EqualLaunchesAreToldOnce) {
 
 TEST(Introspection, TextNamesDtypeShapeAndAxes) {
   const ArraySpec spec = *MakeSpec(DType::kF32, std::array<int64_t, 3>{4, 5, 6});
-  EXPECT_EQ(OperationText("rmse", spec, std::array{0, -1}), "rmse f32 (4, 5, 6) axes 0 -1");
-  EXPECT_EQ(OperationText("transpose", spec, {}), "transpose f32 (4, 5, 6)");
+  EXPECT_EQ(rmse::kDescriptor.Text({&spec, 1}, {{"output", int64_t{2}}, {"axes", std::vector{0, -1}}}),
+            "rmse f32 (4, 5, 6) axes 0 -1");
+  EXPECT_EQ(transpose::kDescriptor.Text({&spec, 1}, {}), "transpose f32 (4, 5, 6)");
+  EXPECT_EQ(gaussian::kDescriptor.Text({&spec, 1}, {{"mean", 2.0}, {"stddev", 3.0}}),
+            "gaussian_pdf f32 (4, 5, 6)");
 }
 
 TEST(Introspection, TheCatalogueHasEveryOperationAndDtypeAndIsMadeOnce) {
   DescribingDevice device;
-  Introspection introspection(&device);
+  Introspection introspection(&device, kOperations);
   const auto first = AskCatalogue(introspection);
   ASSERT_TRUE(first) << first.error().ToString();
   std::set<std::string> groups, operations;
@@ -139,7 +148,7 @@ TEST(Introspection, NeverBlocksWhoAsksAndRefusesTooMany) {
   device.gate = open.get_future().share();
   std::atomic<int> good{0}, busy{0};
   {
-    Introspection introspection(&device);
+    Introspection introspection(&device, kOperations);
     const auto count = [&](Kernels kernels) {
       if (!kernels) {
         EXPECT_EQ(kernels.error().reason(), "BUSY");
@@ -167,7 +176,7 @@ TEST(Introspection, WhatStillWaitsAtTheEndIsAnsweredWhateverTheDeviceDoes) {
     const std::lock_guard lock(mutex);
     return reasons;
   };
-  auto introspection = std::make_unique<Introspection>(&device);
+  auto introspection = std::make_unique<Introspection>(&device, kOperations);
   for (int i = 0; i < 3; ++i)
     introspection->Describe(Gaussian(1), "", [&](Kernels kernels) {
       const std::lock_guard lock(mutex);
@@ -186,7 +195,8 @@ TEST(Introspection, WhatStillWaitsAtTheEndIsAnsweredWhateverTheDeviceDoes) {
 TEST(Introspection, AnIdleEngineNoticesADeadDevice) {
   auto device = std::make_unique<DescribingDevice>();
   DescribingDevice& described = *device;
-  auto engine = *Engine::Make(std::move(device), {.lanes = 1, .device_bytes = 1 << 20});
+  auto engine =
+      *Engine::Make(std::move(device), {.lanes = 1, .device_bytes = 1 << 20, .operations = kOperations});
   std::atomic<int> failures{0};
   engine->SetFailureHandler([&](const Status& why) { failures += why.reason() == "DEVICE_FAILED"; });
   const auto ask = [&] {

@@ -1,5 +1,5 @@
 // One answer, bit for bit, however bytes arrive and wherever they go.
-#include "server/engine/job.h"
+#include "server/engine/job/job.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Device times on the host's clock, with a device whose clock drifts and a host that notices late.
-#include "server/engine/lane_clock.h"
+#include "server/engine/device/cuda/lane_clock.h"
 
 #include <gtest/gtest.h>
 

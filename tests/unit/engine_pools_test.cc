@@ -9,8 +9,8 @@
 
 #include "server/base/limits.h"
 #include "server/base/timing.h"
-#include "server/engine/memory_pool.h"
-#include "server/engine/worker_pool.h"
+#include "server/engine/device/cpu/worker_pool.h"
+#include "server/engine/device/memory_pool.h"
 
 namespace tilewire::engine {
 namespace {

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <random>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include "server/engine/operation.h"
+#include "kernels/gaussian/problem.h"
+#include "kernels/rmse/problem.h"
+#include "kernels/transpose/problem.h"
+#include "server/engine/operation/operation.h"
 
 namespace tilewire::engine::testing {
 
@@ -32,31 +33,21 @@ inline Bytes RandomBytes(int64_t count, uint64_t seed) {
 }
 
 /// One-dimensional RMSE with ranges of `tiles` tiles, so that small operands have many ranges.
-class FineRmse : public Operation {
+class FineRmse : public rmse::RmseProblem {
  public:
-  FineRmse(rmse::Plan plan, int64_t tiles)
-      : plan_(std::move(plan)), operands_{plan_.operand(), plan_.operand()}, tiles_(tiles) {}
-  std::string_view name() const override { return "rmse"; }
-  std::string_view numeric_version() const override { return rmse::kNumericVersion; }
-  std::span<const ArraySpec> operands() const override { return operands_; }
-  const ArraySpec& result() const override { return plan_.result(); }
-  int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  FineRmse(const rmse::Plan& plan, int64_t tiles) : RmseProblem(plan), tiles_(tiles) {}
+  rmse::Sums sums(int64_t index) const override { return {&plan_, Range(index), 0}; }
   int64_t range_count() const override { return (plan_.layout().tiles + tiles_ - 1) / tiles_; }
   ByteInterval range_bytes(int64_t index) const override {
     const rmse::Range range = Range(index);
     return {range.byte_begin, range.byte_end};
   }
-  Work range_work(int64_t index, const Buffers& buffers) const override {
-    return RmseRange{&plan_, Range(index), buffers.operands[0], buffers.operands[1], Sums(buffers)};
-  }
-  std::optional<Work> finish_work(const Buffers& buffers) const override {
-    return RmseFinish{&plan_, Sums(buffers), reinterpret_cast<double*>(buffers.result)};
-  }
-  bool ranges_fill_result() const override { return false; }
+  bool has_finish() const override { return true; }
+  bool range_finishes() const override { return false; }
+  std::unique_ptr<Operation> Whole() const override { return nullptr; }
   Result<std::unique_ptr<Operation>> Windowed() const override;
 
  protected:
-  static double* Sums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
   rmse::Range Range(int64_t index) const {
     const int64_t begin = index * tiles_, end = std::min(begin + tiles_, plan_.layout().tiles);
     const int64_t tile_bytes = rmse::kTileElements * SizeOf(plan_.operand().dtype);
@@ -67,8 +58,6 @@ class FineRmse : public Operation {
             .byte_begin = begin * tile_bytes,
             .byte_end = std::min(end * tile_bytes, plan_.operand().bytes())};
   }
-  const rmse::Plan plan_;
-  const ArraySpec operands_[2];
   const int64_t tiles_;
 };
 
@@ -77,10 +66,9 @@ class WindowedFineRmse final : public FineRmse {
  public:
   WindowedFineRmse(const rmse::Plan& plan, int64_t tiles)
       : FineRmse(plan, tiles), part_(PartOf(0)), last_(PartOf(range_count() - 1)) {}
-  Work range_work(int64_t index, const Buffers& buffers) const override {
+  rmse::Sums sums(int64_t index) const override {
     const rmse::Plan& part = index + 1 < range_count() ? part_ : last_;
-    return RmseRange{&part, part.whole(), buffers.operands[0], buffers.operands[1],
-                     Sums(buffers) + index * tiles_};
+    return {&part, part.whole(), index * tiles_};
   }
 
  private:
@@ -98,27 +86,13 @@ inline Result<std::unique_ptr<Operation>> FineRmse::Windowed() const {
 }
 
 /// A batch of matrix transposes, one range a matrix: each range fills its own bytes of the result.
-class FineTranspose final : public Operation {
+class FineTranspose final : public transpose::TransposeProblem {
  public:
-  explicit FineTranspose(transpose::Plan plan) : plan_(std::move(plan)) {}
-  std::string_view name() const override { return "transpose"; }
-  std::string_view numeric_version() const override { return transpose::kNumericVersion; }
-  std::span<const ArraySpec> operands() const override { return {&plan_.input(), 1}; }
-  const ArraySpec& result() const override { return plan_.result(); }
-  int64_t scratch_bytes() const override { return 0; }
+  using TransposeProblem::TransposeProblem;
   int64_t range_count() const override { return plan_.layout().dims[0]; }
-  ByteInterval range_bytes(int64_t index) const override {
-    const transpose::Range range = Range(index);
-    return {range.byte_begin, range.byte_end};
-  }
-  Work range_work(int64_t index, const Buffers& buffers) const override {
-    return TransposeRange{&plan_, Range(index), buffers.operands[0], buffers.result};
-  }
-  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
   bool ranges_fill_result() const override { return true; }
-
- private:
-  transpose::Range Range(int64_t index) const {
+  std::unique_ptr<Operation> Whole() const override { return nullptr; }
+  transpose::Range band(int64_t index) const override {
     const transpose::Layout& layout = plan_.layout();
     transpose::Range range = plan_.whole();
     range.dims[0] = 1;
@@ -128,36 +102,26 @@ class FineTranspose final : public Operation {
     range.byte_end = range.byte_begin + layout.in_strides[0] * layout.element_bytes;
     return range;
   }
-  transpose::Plan plan_;
 };
 
 /// A gaussian pdf with ranges of `elements` elements: each fills its own bytes of the result.
-class FineGaussian : public Operation {
+class FineGaussian : public gaussian::GaussianProblem {
  public:
-  FineGaussian(gaussian::Plan plan, int64_t elements) : plan_(std::move(plan)), elements_(elements) {}
-  std::string_view name() const override { return "gaussian_pdf"; }
-  std::string_view numeric_version() const override { return gaussian::kNumericVersion; }
-  std::span<const ArraySpec> operands() const override { return {&plan_.input(), 1}; }
-  const ArraySpec& result() const override { return plan_.result(); }
-  int64_t scratch_bytes() const override { return 0; }
+  FineGaussian(const gaussian::Plan& plan, int64_t elements) : GaussianProblem(plan), elements_(elements) {}
+  gaussian::Part part(int64_t index) const override { return {&plan_, Range(index)}; }
   int64_t range_count() const override { return (plan_.whole().end + elements_ - 1) / elements_; }
   ByteInterval range_bytes(int64_t index) const override {
     const gaussian::Range range = Range(index);
     const int64_t size = SizeOf(plan_.input().dtype);
     return {range.begin * size, range.end * size};
   }
-  Work range_work(int64_t index, const Buffers& buffers) const override {
-    return GaussianRange{&plan_, Range(index), buffers.operands[0], buffers.result};
-  }
-  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
-  bool ranges_fill_result() const override { return true; }
+  std::unique_ptr<Operation> Whole() const override { return nullptr; }
   Result<std::unique_ptr<Operation>> Windowed() const override;
 
  protected:
   gaussian::Range Range(int64_t index) const {
     return {index * elements_, std::min((index + 1) * elements_, plan_.whole().end)};
   }
-  const gaussian::Plan plan_;
   const int64_t elements_;
 };
 
@@ -165,9 +129,9 @@ class FineGaussian : public Operation {
 class WindowedFineGaussian final : public FineGaussian {
  public:
   using FineGaussian::FineGaussian;
-  Work range_work(int64_t index, const Buffers& buffers) const override {
+  gaussian::Part part(int64_t index) const override {
     const gaussian::Range range = Range(index);
-    return GaussianRange{&plan_, {0, range.end - range.begin}, buffers.operands[0], buffers.result};
+    return {&plan_, {0, range.end - range.begin}};
   }
 };
 
@@ -191,7 +155,7 @@ inline Problem RmseProblem(DType dtype, const std::vector<int64_t>& dims, const 
                    reinterpret_cast<double*>(problem.expected.data()));
   problem.make = [plan, tiles]() -> std::unique_ptr<Operation> {
     if (tiles > 0) return std::make_unique<FineRmse>(plan, tiles);
-    return MakeRmse(plan);
+    return rmse::MakeProblem(plan);
   };
   return problem;
 }
@@ -208,7 +172,7 @@ inline Problem TransposeProblem(DType dtype, const std::vector<int64_t>& dims,
                        problem.expected.data());
   problem.make = [plan, fine]() -> std::unique_ptr<Operation> {
     if (fine) return std::make_unique<FineTranspose>(plan);
-    return MakeTranspose(plan);
+    return transpose::MakeProblem(plan);
   };
   return problem;
 }
@@ -225,7 +189,7 @@ inline Problem GaussianProblem(DType dtype, const std::vector<int64_t>& dims, do
                       problem.expected.data());
   problem.make = [plan, elements]() -> std::unique_ptr<Operation> {
     if (elements > 0) return std::make_unique<FineGaussian>(plan, elements);
-    return MakeGaussian(plan);
+    return gaussian::MakeProblem(plan);
   };
   return problem;
 }

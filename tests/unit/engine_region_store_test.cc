@@ -1,5 +1,5 @@
 // The store of regions alone: what it refuses, limits, lives and deaths, and many threads.
-#include "server/engine/region_store.h"
+#include "server/engine/stores/region_store.h"
 
 #include <gtest/gtest.h>
 
@@ -114,7 +114,7 @@ TEST_F(RegionStoreTest, LimitsAreOfEachAndOfAll) {
   // Bytes that straddle pages take those pages.
   ASSERT_TRUE(Register({.name = file.name(), .offset = kPage - 1, .bytes = 2}));
   EXPECT_EQ(stats().region_bytes, 5U * kPage);
-  EXPECT_EQ(store->List("a", 0, 9).registered_bytes, 2 * kPage);
+  EXPECT_EQ(store->List("a", 0, 9).held_bytes, 2 * kPage);
 }
 
 TEST_F(RegionStoreTest, TheSameMemoryTwiceIsTwoRegions) {
@@ -163,9 +163,9 @@ TEST_F(RegionStoreTest, OthersRegionsAreAsUnknownAsNone) {
   }
   EXPECT_EQ(store->Use("you-1", "a", "f").error().reason(), "WRONG_INSTANCE");
   EXPECT_EQ(store->Use(std::string(65, 'x'), "a", "f").error().reason(), "BAD_VALUE");
-  EXPECT_TRUE(store->List("b", 0, 9).regions.empty());
-  ASSERT_EQ(store->List("a", 0, 9).regions.size(), 1U);
-  EXPECT_EQ(store->List("a", 0, 9).regions[0].request.name, file.name());
+  EXPECT_TRUE(store->List("b", 0, 9).items.empty());
+  ASSERT_EQ(store->List("a", 0, 9).items.size(), 1U);
+  EXPECT_EQ(store->List("a", 0, 9).items[0].request.name, file.name());
 }
 
 TEST_F(RegionStoreTest, UnusedTheyExpireAndUseKeepsThem) {
@@ -182,13 +182,13 @@ TEST_F(RegionStoreTest, UnusedTheyExpireAndUseKeepsThem) {
   constexpr std::chrono::nanoseconds kMoment(1);
   pass(kLife - kMoment);
   EXPECT_EQ(stats().regions_expired, 0U);
-  EXPECT_EQ(store->List("a", 0, 9).regions.size(), 2U);
+  EXPECT_EQ(store->List("a", 0, 9).items.size(), 2U);
   pass(kMoment);
   EXPECT_EQ(stats().regions_expired, 1U);
   EXPECT_EQ(store->Use(idle->id, "a", "f").error().reason(), "REGION");
   pass(3 * kLife);
-  ASSERT_EQ(store->List("a", 0, 9).regions.size(), 1U) << "in use";
-  EXPECT_EQ(store->List("a", 0, 9).regions[0].users, 1U);
+  ASSERT_EQ(store->List("a", 0, 9).items.size(), 1U) << "in use";
+  EXPECT_EQ(store->List("a", 0, 9).items[0].users, 1U);
   use = Fail(Status());
   pass(kLife - kMoment);
   EXPECT_EQ(stats().regions_expired, 1U) << "its time begins anew with the end of its last use";
@@ -247,7 +247,7 @@ TEST_F(RegionStoreTest, ManyThreadsLeaveNothingBehind) {
         time.Advance(std::chrono::microseconds(random() % 200));
         const RegionPage page = store->List(who, 0, 50);
         const std::string id =
-            page.regions.empty() ? "me-0" : page.regions[random() % page.regions.size()].id;
+            page.items.empty() ? "me-0" : page.items[random() % page.items.size()].id;
         RegionRequest request = All(file, random() % (8 * kPage), random() % 2 == 0);
         if (random() % 3 == 0) request.seconds = 0.001 * static_cast<double>(1 + random() % 3);
         switch (random() % 4) {

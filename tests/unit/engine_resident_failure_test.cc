@@ -34,7 +34,7 @@ TEST(ResidentFailure, FaultsLeaveNoArrayAndNoLease) {
     JobOptions options{.store = StoreOptions{}};
     options.residents = {*engine->arrays().Use(*id, "anonymous", "array")};
     const auto plan = *transpose::Plan::Make(testing::SpecOf({400, 500}), {});
-    auto job = testing::Open(*engine, MakeTranspose(plan), options);
+    auto job = testing::Open(*engine, transpose::MakeProblem(plan), options);
     options.residents.clear();
     ASSERT_TRUE(job);
     EXPECT_EQ(testing::Collect(**job).error().reason(), "INTERNAL_ERROR");
@@ -43,7 +43,7 @@ TEST(ResidentFailure, FaultsLeaveNoArrayAndNoLease) {
     EXPECT_TRUE(testing::OnlyArraysLeft(*engine));
     EXPECT_EQ(engine->stats().arrays_stored, 1U);
     EXPECT_EQ(testing::Get(*engine, *id).value(), bytes);
-    EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).stored_bytes,
+    EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).held_bytes,
               static_cast<int64_t>(engine->stats().array_bytes));
   }
 }
@@ -58,7 +58,7 @@ TEST(ResidentFailure, OutOfMemoryIsBusyAndGivesTheRoomBack) {
   setup.shortage->FailNthPinned(2);
   EXPECT_EQ(testing::Put(*engine, bytes, kSpec).error().reason(), "BUSY");
   EXPECT_TRUE(testing::BecomesIdle(*engine));
-  EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).stored_bytes, 0);
+  EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).held_bytes, 0);
   EXPECT_EQ(setup.shortage->leased_device_bytes(), 0);
 }
 
@@ -70,14 +70,14 @@ TEST(ResidentFailure, AJobThatFailsBeforeItsEndStoresNothing) {
     Intake intake(job);
     const Bytes bytes = testing::RandomBytes(200'000, 1);
     ASSERT_TRUE(testing::Send(*job, intake, {0, 0, 200'000}, bytes).ok());
-    EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).stored_bytes,
+    EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).held_bytes,
               static_cast<int64_t>(engine->stats().device_bytes_in_use))
         << "reserved";
     job->Fail(kHiccup);  // every byte came, but the client left
     EXPECT_FALSE(testing::Collect(*job));
   }
   EXPECT_TRUE(testing::BecomesIdle(*engine));
-  EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).stored_bytes, 0);
+  EXPECT_EQ(engine->arrays().List("anonymous", 0, 9).held_bytes, 0);
   EXPECT_EQ(engine->stats().arrays_stored, 0U);
 }
 

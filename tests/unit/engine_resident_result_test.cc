@@ -6,9 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <variant>
 
-#include "server/engine/forwarding_device.h"
+#include "tests/devices/forwarding_device.h"
 #include "tests/unit/engine_arrays_testing.h"
 #include "tests/unit/held_device.h"
 
@@ -29,16 +28,17 @@ class Places {
     const std::lock_guard lock(mutex_);
     leases_.erase(data);
   }
-  /// The lease that the result lies in, 0: none.
-  int64_t Launched(const RmseWhole& work) {
+  /// Of a step that leaves values. The lease that the result lies in, 0: none.
+  int64_t Launched(const Buffers& work) {
     const std::lock_guard lock(mutex_);
     const int64_t lease = LeaseOf(work.result);
     ++launches_;
     results_pinned_ += lease > 0 ? 1 : 0;
-    others_pinned_ += LeaseOf(work.tile_sums) + LeaseOf(work.a) + LeaseOf(work.b) > 0 ? 1 : 0;
+    others_pinned_ +=
+        LeaseOf(work.scratch) + LeaseOf(work.operands[0]) + LeaseOf(work.operands[1]) > 0 ? 1 : 0;
     return lease;
   }
-  void Completed(const RmseWhole& work, int64_t lease) {
+  void Completed(const Buffers& work, int64_t lease) {
     const std::lock_guard lock(mutex_);
     returned_early_ += LeaseOf(work.result) != lease ? 1 : 0;
   }
@@ -80,14 +80,13 @@ class WatchedLane final : public ForwardingLane {
   WatchedLane(std::unique_ptr<Lane> lane, Places* places)
       : ForwardingLane(lane.get()), places_(places), owned_(std::move(lane)) {}
   void Launch(const Work& work, OnComplete done) override {
-    const auto* whole = std::get_if<RmseWhole>(&work);
-    if (!whole) return lane_->Launch(work, std::move(done));
-    const int64_t lease = places_->Launched(*whole);
-    lane_->Launch(
-        work, [places = places_, rmse = *whole, lease, done = std::move(done)](const Completion& completion) {
-          places->Completed(rmse, lease);
-          done(completion);
-        });
+    if (!work.problem->range_finishes()) return lane_->Launch(work, std::move(done));
+    const int64_t lease = places_->Launched(work.buffers);
+    lane_->Launch(work, [places = places_, buffers = work.buffers, lease,
+                         done = std::move(done)](const Completion& completion) {
+      places->Completed(buffers, lease);
+      done(completion);
+    });
   }
 
  private:

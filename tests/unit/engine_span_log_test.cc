@@ -1,5 +1,5 @@
 // Stage times are unions of spans, whatever their order and number.
-#include "server/engine/span_log.h"
+#include "server/engine/job/span_log.h"
 
 #include <gtest/gtest.h>
 

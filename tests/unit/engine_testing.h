@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/cpu_device.h"
-#include "server/engine/decorators.h"
+#include "server/engine/device/cpu/device.h"
 #include "server/engine/engine.h"
-#include "server/engine/forwarding_device.h"
-#include "server/engine/intake.h"
+#include "server/engine/job/intake.h"
+#include "tests/devices/decorators.h"
+#include "tests/devices/forwarding_device.h"
 #include "tests/unit/engine_problems.h"
 #include "tests/unit/waiting.h"
 

@@ -115,7 +115,7 @@ TEST_F(Threads, WhoCancelsOneThatWaitsStartsNothingForThoseBehindIt) {
   const auto engine = Make(setup);
   // 8 KiB a row for operand and result; bulk jobs have 7 MiB.
   const auto matrix = [](int64_t rows) {
-    return MakeTranspose(
+    return transpose::MakeProblem(
         *transpose::Plan::Make(*MakeSpec(DType::kF32, std::vector<int64_t>{rows, 1024}), {}));
   };
   const auto running = *testing::Open(*engine, matrix(512));

@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "server/engine/timer.h"
+#include "server/base/timer.h"
 
 namespace tilewire::engine::testing {
 

@@ -1,5 +1,5 @@
 // The timer calls in order, on one thread, what was not cancelled.
-#include "server/engine/timer.h"
+#include "server/base/timer.h"
 
 #include <gtest/gtest.h>
 

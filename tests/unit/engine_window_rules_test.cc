@@ -20,22 +20,20 @@ using testing::Problem;
 /// Ranges of given lengths; nothing of it is ever run.
 class Cut final : public Operation {
  public:
-  explicit Cut(const std::vector<int64_t>& lengths) {
+  explicit Cut(const std::vector<int64_t>& lengths) : Operation(nullptr) {
     for (const int64_t length : lengths) ends_.push_back((ends_.empty() ? 0 : ends_.back()) + length);
     operand_ = *MakeSpec(DType::kU8, std::vector<int64_t>{ends_.back()});
   }
   std::string_view name() const override { return "cut"; }
   std::string_view numeric_version() const override { return "cut.1"; }
   std::span<const ArraySpec> operands() const override { return {&operand_, 1}; }
-  const ArraySpec& result() const override { return operand_; }
-  int64_t scratch_bytes() const override { return 0; }
+  std::span<const ArraySpec> results() const override { return {&operand_, 1}; }
   int64_t range_count() const override { return static_cast<int64_t>(ends_.size()); }
   ByteInterval range_bytes(int64_t index) const override {
     const auto i = static_cast<size_t>(index);
     return {i == 0 ? 0 : ends_[i - 1], ends_[i]};
   }
-  Work range_work(int64_t, const Buffers&) const override { return {}; }
-  std::optional<Work> finish_work(const Buffers&) const override { return std::nullopt; }
+  void RunHost(Step, const Buffers&, Team&) const override {}
   bool ranges_fill_result() const override { return true; }
 
  private:

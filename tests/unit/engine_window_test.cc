@@ -100,12 +100,13 @@ TEST(Window, RefusalsSayWhyItIsImpossible) {
     return std::string(job.error().message());
   };
   const auto rmse = [](DType dtype, const std::vector<int64_t>& dims, const std::vector<int32_t>& axes) {
-    return MakeRmse(*rmse::Plan::Make(*MakeSpec(dtype, dims), axes, rmse::Output::kRmse));
+    return rmse::MakeProblem(*rmse::Plan::Make(*MakeSpec(dtype, dims), axes, rmse::Output::kRmse));
   };
   const auto has = [](const std::string& text, const char* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  has(why(MakeTranspose(*transpose::Plan::Make(*MakeSpec(DType::kU8, std::vector<int64_t>{5000, 5000}), {}))),
+  has(why(transpose::MakeProblem(
+          *transpose::Plan::Make(*MakeSpec(DType::kU8, std::vector<int64_t>{5000, 5000}), {}))),
       "a transpose needs all of its input at once");
   has(why(rmse(DType::kF32, {9000, 900}, {0})), "the reduced axes must be the last ones");
   has(why(rmse(DType::kF32, {4000, 5000}, {0})), "one after the other");

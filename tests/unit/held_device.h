@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/forwarding_device.h"
+#include "tests/devices/forwarding_device.h"
 
 namespace tilewire::testing {
 

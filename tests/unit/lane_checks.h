@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -11,9 +12,13 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "server/engine/device.h"
+#include "kernels/gaussian/problem.h"
+#include "kernels/rmse/problem.h"
+#include "kernels/transpose/problem.h"
+#include "server/engine/device/device.h"
 
 namespace tilewire::engine::testing {
 
@@ -162,6 +167,29 @@ inline ArraySpec Spec(DType dtype, std::vector<int64_t> dims) {
   return *spec;
 }
 
+/// Step after step of a problem whose arrays lie there.
+class Launches {
+ public:
+  Launches(std::unique_ptr<tilewire::Problem> problem, const std::vector<std::byte*>& operands,
+           std::byte* result, std::byte* scratch = nullptr)
+      : problem_(std::move(problem)) {
+    std::copy(operands.begin(), operands.end(), buffers_.operands.begin());
+    buffers_.result = result;
+    buffers_.scratch = scratch;
+  }
+  Work operator[](Step step) const { return {problem_.get(), step, buffers_}; }
+  /// How many steps there are.
+  int count() const { return static_cast<int>(problem_->range_count()) + problem_->has_finish(); }
+  void LaunchAll(Lane* lane, Latch* latch) const {
+    for (int64_t i = 0; i < problem_->range_count(); ++i) lane->Launch((*this)[{i}], latch->Callback());
+    if (problem_->has_finish()) lane->Launch((*this)[Step::Finish()], latch->Callback());
+  }
+
+ private:
+  const std::unique_ptr<tilewire::Problem> problem_;
+  Buffers buffers_;
+};
+
 /// Random f32 values in [-1, 1).
 inline void FillF32(Memory& memory, uint32_t seed) {
   std::mt19937 random(seed);
@@ -183,15 +211,12 @@ inline void CheckRmse(engine::Device& device, std::vector<int64_t> dims, std::ve
   FillF32(b, 2);
   Memory da = Device(device, bytes), db = Device(device, bytes), dresult = Device(device, result_bytes),
          sums = Device(device, scratch_bytes);
-  auto* tile_sums = reinterpret_cast<double*>(sums.data());
-  Latch latch(static_cast<int>(plan->range_count()) + 4);
+  const Launches launches(rmse::MakeProblem(*plan), {da.data(), db.data()}, dresult.data(), sums.data());
+  Latch latch(launches.count() + 3);
   const auto lane = MakeLane(device);
   lane->CopyIn(da.data(), a.data(), bytes, latch.Callback());
   lane->CopyIn(db.data(), b.data(), bytes, latch.Callback());
-  for (int64_t i = 0; i < plan->range_count(); ++i) {
-    lane->Launch(RmseRange{&*plan, plan->range(i), da.data(), db.data(), tile_sums}, latch.Callback());
-  }
-  lane->Launch(RmseFinish{&*plan, tile_sums, reinterpret_cast<double*>(dresult.data())}, latch.Callback());
+  launches.LaunchAll(lane.get(), &latch);
   lane->CopyOut(result.data(), dresult.data(), result_bytes, latch.Callback());
   const Status status = latch.Wait();
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -214,12 +239,11 @@ inline void CheckTranspose(engine::Device& device, int64_t d0, int64_t d1, int64
          dout = Device(device, bytes);
   auto* from = reinterpret_cast<uint32_t*>(in.data());
   for (size_t i = 0; i < bytes / 4; ++i) from[i] = static_cast<uint32_t>(i * 2654435761u);
-  Latch latch(static_cast<int>(plan->range_count()) + 2);
+  const Launches launches(transpose::MakeProblem(*plan), {din.data()}, dout.data());
+  Latch latch(launches.count() + 2);
   const auto lane = MakeLane(device);
   lane->CopyIn(din.data(), in.data(), bytes, latch.Callback());
-  for (int64_t i = 0; i < plan->range_count(); ++i) {
-    lane->Launch(TransposeRange{&*plan, plan->range(i), din.data(), dout.data()}, latch.Callback());
-  }
+  launches.LaunchAll(lane.get(), &latch);
   lane->CopyOut(out.data(), dout.data(), bytes, latch.Callback());
   const Status status = latch.Wait();
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -242,12 +266,11 @@ inline void CheckGaussian(engine::Device& device, DType dtype, std::vector<int64
   for (size_t i = 0; i < bytes; ++i) in.data()[i] = static_cast<std::byte>(random() >> 24);
   if (dtype == DType::kF32) FillF32(in, 3);
   std::memset(out.data(), 0xff, bytes);
-  Latch latch(static_cast<int>(plan->range_count()) + 2);
+  const Launches launches(gaussian::MakeProblem(*plan), {din.data()}, dout.data());
+  Latch latch(launches.count() + 2);
   const auto lane = MakeLane(device);
   lane->CopyIn(din.data(), in.data(), bytes, latch.Callback());
-  for (int64_t i = 0; i < plan->range_count(); ++i) {
-    lane->Launch(GaussianRange{&*plan, plan->range(i), din.data(), dout.data()}, latch.Callback());
-  }
+  launches.LaunchAll(lane.get(), &latch);
   lane->CopyOut(out.data(), dout.data(), bytes, latch.Callback());
   const Status status = latch.Wait();
   ASSERT_TRUE(status.ok()) << status.ToString();

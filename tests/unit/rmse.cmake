@@ -9,4 +9,4 @@ tilewire_test(tilewire_rmse_host_tests
   DEPS tilewire_kernels LABELS unit optimised COMPUTES)
 tilewire_test(tilewire_rmse_engine_tests
   SOURCES unit/rmse_engine_test.cc
-  DEPS tilewire_engine LABELS unit optimised tsan COMPUTES)
+  DEPS tilewire_test_devices tilewire_kernels LABELS unit optimised tsan COMPUTES)

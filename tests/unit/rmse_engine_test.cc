@@ -1,8 +1,8 @@
 // The same bits from the engine's CPU device, whatever the threads, lanes and blocks.
 #include <gtest/gtest.h>
 
-#include "server/engine/cpu_device.h"
-#include "server/engine/worker_pool.h"
+#include "server/engine/device/cpu/device.h"
+#include "server/engine/device/cpu/worker_pool.h"
 #include "tests/unit/engine_testing.h"
 #include "tests/unit/rmse_reference.h"
 
@@ -27,7 +27,7 @@ testing::Problem PlainProblem(DType dtype, const std::vector<int64_t>& dims, con
       reference::Rmse(spec, axes, rmse::Output::kRmse, operands[0], operands[1]);
   problem.expected.resize(8 * expected.size());
   std::memcpy(problem.expected.data(), expected.data(), problem.expected.size());
-  problem.make = [plan] { return MakeRmse(plan); };
+  problem.make = [plan] { return rmse::MakeProblem(plan); };
   return problem;
 }
 

@@ -113,6 +113,31 @@ TEST(WireUnary, MalformedMessagesAreRefusedByName) {
   }
 }
 
+TEST(WireUnary, RepeatedOperandsComeInOrder) {
+  const std::string op = LenField(1, LenField(1, "\1"));
+  const std::string message = LenField(15, kSpec + LenField(15, "first")) + op + LenField(15, "") +
+                              LenField(14, LenField(15, "stays")) + LenField(15, LenField(15, "third"));
+  const std::string header =
+      LenField(15, kSpec) + op + LenField(15, "") + LenField(14, LenField(15, "stays")) + LenField(15, "");
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    const CutMessage cut(message, &random);
+    const auto view = SplitRepeated(cut.pieces(), 15, 3);
+    ASSERT_TRUE(view) << view.error().ToString();
+    EXPECT_EQ(view->header, header);
+    ASSERT_EQ(view->operands.size(), 3u);
+    EXPECT_EQ(Join(view->operands[0].data), "first");
+    EXPECT_EQ(view->operands[1].data_bytes, 0u);
+    EXPECT_EQ(Join(view->operands[2].data), "third");
+  }
+  const auto two = SplitRepeated(OnePiece(message), 15, 2);
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().reason(), "BAD_MESSAGE");
+  EXPECT_THAT(std::string(two.error().message()), ::testing::HasSubstr("more than 2 operands"));
+  EXPECT_EQ(SplitRepeated(OnePiece(op), 15, 2)->operands.size(), 0u);
+  EXPECT_FALSE(SplitRepeated(OnePiece(LenField(15, LenField(15, "a") + LenField(15, "b"))), 15, 2));
+}
+
 TEST(WireWriter, ChunkHeaderReadsBack) {
   const uint64_t offsets[] = {0, 1, 127, 128, uint64_t{1} << 40, UINT64_MAX};
   const std::optional<uint32_t> checksums[] = {std::nullopt, 0u, 0xffffffffu};

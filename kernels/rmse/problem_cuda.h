@@ -1,0 +1,10 @@
+// RMSE as an operation, on the GPU.
+#pragma once
+
+#include "kernels/operation/operation_cuda.h"
+
+namespace tilewire::rmse {
+
+extern const CudaOperation kCuda;
+
+}  // namespace tilewire::rmse

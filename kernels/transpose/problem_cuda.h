@@ -1,0 +1,10 @@
+// Transpose as an operation, on the GPU.
+#pragma once
+
+#include "kernels/operation/operation_cuda.h"
+
+namespace tilewire::transpose {
+
+extern const CudaOperation kCuda;
+
+}  // namespace tilewire::transpose

@@ -1,0 +1,64 @@
+// The bytes of one stream on their way into a job: checks the rule of runs and fills blocks.
+//
+// For each operand, chunks form runs: a run starts at a multiple of the block size, ascends without gaps and
+// ends at a multiple or at the operand's end; one run of an operand is open at a time. A block is claimed
+// when its first byte arrives and committed when its last one does.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "server/engine/job/job.h"
+
+namespace tilewire::engine {
+
+/// Used by one thread at a time, but for blocks_done().
+class Intake {
+ public:
+  /// Of stream `stream` of the job.
+  explicit Intake(std::shared_ptr<Job> job, int stream = 0);
+  /// Gives unfinished blocks back.
+  ~Intake();
+  Intake(const Intake&) = delete;
+  Intake& operator=(const Intake&) = delete;
+
+  /// Begins chunk [offset, offset + bytes) of `operand`. INVALID_ARGUMENT: no such operand, or one
+  /// that is not streamed (BAD_VALUE), empty, beyond the end, or against the rule of runs (RUN_RULE).
+  Status BeginChunk(uint32_t operand, uint64_t offset, uint64_t bytes);
+  /// Where the next bytes of the chunk go and how many at most; nothing while the job has no place for them
+  /// (then WhenPlaceFree) or has failed (Job::status).
+  std::optional<std::span<std::byte>> NextPlace();
+  /// Calls `function` once NextPlace may succeed or the job has failed; see Job::WhenBlockFree.
+  void WhenPlaceFree(std::function<void()> function);
+  /// `bytes` bytes were written to the last place.
+  void Filled(size_t bytes);
+  /// Bytes of the chunk that have no place yet.
+  uint64_t chunk_left() const { return chunk_left_; }
+
+  /// The stream half-closed: INVALID_ARGUMENT `BYTES_MISSING` when it left a block unfinished.
+  Status HalfClosed() const;
+
+  /// Blocks completed so far: what counts as progress. Any thread.
+  uint64_t blocks_done() const { return blocks_done_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Run {
+    int64_t next = -1;                ///< offset that must follow; −1: no run yet
+    std::optional<Job::Block> block;  ///< the open block's place, once taken
+  };
+
+  const std::shared_ptr<Job> job_;
+  const int stream_;
+  const int64_t operand_bytes_, block_bytes_;
+  std::vector<Run> runs_;  ///< [operand]
+  uint32_t operand_ = 0;   ///< of the chunk
+  uint64_t chunk_left_ = 0;
+  std::atomic<uint64_t> blocks_done_{0};
+};
+
+}  // namespace tilewire::engine

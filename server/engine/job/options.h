@@ -1,0 +1,101 @@
+// What a job is made of: how its caller wants it, what the engine leases to it, what all jobs share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/engine/admission/admission.h"
+#include "server/engine/device/device.h"
+#include "server/engine/job/window.h"
+#include "server/engine/measure/copy_rates.h"
+#include "server/engine/operation/operation.h"
+#include "server/engine/stores/array_store.h"
+#include "server/engine/stores/region_store.h"
+
+namespace tilewire::engine {
+
+/// A run of result bytes on the host. Valid until the last copy of `hold` is gone; dropping it may free a
+/// buffer and enqueue device work, so drop it on a thread that may do that (Engine::DropSoon).
+struct OutputPiece {
+  int64_t offset = 0;
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+  std::shared_ptr<const void> hold;
+};
+/// The next piece; nothing after the last, once the input has ended too; or why the job failed.
+using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
+
+/// How a job is to be run.
+struct JobOptions {
+  std::string identity = "anonymous";  ///< who owns it
+  int streams = 1;                     ///< streams that the caller would like to spread it over
+  bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
+  bool trace = false;       ///< keep every span
+  int64_t block_bytes = 0;  ///< of one block; 0: what suits the operands
+  int lanes = 0;            ///< at most so many; 0: all
+  /// The thread that opens the job will bring all input, without waiting for anything, and call Job::Help(),
+  /// or Await() where the job is awaited(): until then such a job wakes no lane's thread.
+  bool helped = false;
+  bool sequential = false;            ///< without overlap, whatever the engine does otherwise
+  std::vector<ArrayUse> residents;    ///< [operand]: the resident array that it is, null: none; or empty
+  std::vector<RegionPart> regions;    ///< [operand]: where in a region it lies, or none; or empty
+  RegionPart result_region;           ///< where the result is to be written instead of handed out
+  std::optional<StoreOptions> store;  ///< keep the result on the device
+  TimePoint arrived = Clock::now();   ///< origin of its spans
+  TimePoint deadline = TimePoint::max();
+
+  /// Whether operand `i` is on the device: a resident array, or in a region of device memory. What an
+  /// operation only passes on is copied from such a region all the same. Once both lists are filled.
+  bool there(const Operation& operation, size_t i) const {
+    return residents[i] || (regions[i].on_device() && !operation.result_is_operand());
+  }
+};
+
+/// INVALID_ARGUMENT where a region does not hold what it is to, or a result would be written over an operand.
+Status CheckPlaces(const Operation& operation, const JobOptions& options);
+
+/// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
+/// more.
+struct JobResources {
+  Ticket ticket;  // first, so that it is given back last
+  std::vector<Memory> arrays;
+  Buffers buffers;
+  std::vector<Memory> input_blocks, output_blocks;
+  int streams = 1;          ///< that may carry the job without waiting for each other's blocks
+  int64_t block_bytes = 0;  ///< the unit of transfer of this job
+  /// Operands lie where the host can write them: payloads go straight to their place.
+  bool inputs_in_place = false;
+  /// The result lies where the host can read it and is sent from there.
+  bool output_in_place = false;
+  Ring ring;                        ///< of a windowed job
+  std::vector<ArrayUse> residents;  ///< [operand], null where its bytes come
+  std::vector<RegionPart> regions;  ///< [operand]: these come from here, or lie here,
+  std::vector<bool> there;          ///< [operand]: as resident arrays do
+  RegionPart result_region;
+  bool result_there = false;  ///< kernels write the result there
+  Reservation room;           ///< for the result, where it is to be stored,
+  Memory result;              ///< which then lies here
+  std::string stored;         ///< id of the array that is the result already
+};
+
+/// What all jobs of an engine share. Outlives every job.
+struct JobContext {
+  std::vector<Lane*> lanes;  ///< the job uses these in turn
+  bool overlap = true;
+  bool small = false;        ///< jobs are short: their callers may lend a hand (Job::Help)
+  bool host_memory = false;  ///< lanes copy with the CPU
+  std::string device_id;
+  CopyRates copy_rates;  ///< zeros where none were measured
+  std::function<Status()> device_health;
+  std::function<void()> on_device_failure;
+  std::function<void(int64_t blocks, int64_t bytes_in, int64_t bytes_out, int64_t ranges)> count;
+  std::function<void(uint64_t bytes)> count_copied;
+};
+
+}  // namespace tilewire::engine

@@ -1,0 +1,19 @@
+// What the job pipeline runs: a problem of some operation, or the passing on of an array.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "kernels/operation/problem.h"
+
+namespace tilewire::engine {
+
+/// One operation on arrays of known shape: sizes, ranges, and the work of a range.
+using Operation = ::tilewire::Problem;
+
+/// The operand as it is, as result: what puts an array and what gets one. `name` and `version` are told as
+/// its own and live for ever.
+std::unique_ptr<Operation> MakePass(const ArraySpec& spec, std::string_view name,
+                                    std::string_view version = "");
+
+}  // namespace tilewire::engine

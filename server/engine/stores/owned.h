@@ -1,0 +1,69 @@
+// What every thing that stays has, whatever it is, and how its store speaks of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/base/timer.h"
+
+namespace tilewire::engine {
+
+/// What is refused BUSY here may be worth another try then.
+inline constexpr int64_t kStoreRetryMs = 1000;
+
+/// Guarded by its store's mutex from when it was added.
+struct Owned {
+  std::string identity;
+  int64_t quota_bytes = 0;
+  Clock::duration keep{};  ///< time to live
+  bool evictable = false;  ///< may go earlier, when its room is needed
+  uint64_t number = 0;
+  TimePoint added, last_used;
+  uint32_t users = 0;
+  bool forgotten = false;
+  Timer::Id timer = 0;
+};
+
+/// What is told of it.
+struct OwnedFacts {
+  std::string id;
+  double age_seconds = 0;      ///< since it was added
+  double expires_seconds = 0;  ///< until it expires, unless a use puts that off
+  double idle_seconds = 0;     ///< since its last use ended, or since it was added
+  uint32_t users = 0;
+};
+
+template <typename Facts>
+struct OwnedPage {
+  std::vector<Facts> items;                 ///< oldest first
+  uint64_t next = 0;                        ///< where the next page begins; 0: this was the last
+  int64_t held_bytes = 0, quota_bytes = 0;  ///< of the owner
+};
+
+struct StoreWords {
+  const char *one, *several;  ///< "array", "arrays"
+  const char* which;          ///< "an array that is stored"
+  const char* are;            ///< "stored"
+  const char* reason;         ///< of NOT_FOUND
+  const char* told_in;        ///< where a client reads an id
+  const char* flags;          ///< X of --X-bytes, --X-bytes-per-identity and --longest-X-seconds
+};
+
+/// INVALID_ARGUMENT for what is too long for an id, NOT_FOUND `WRONG_INSTANCE` for one of another server.
+Status CheckId(const StoreWords& words, const std::string& id, const std::string& instance,
+               const std::string& field);
+Status NotFound(const StoreWords& words, const std::string& id, const std::string& field, bool foreign);
+/// INVALID_ARGUMENT for a time to live that is none, or over the limit; 0 stands for the usual one.
+Status CheckSeconds(const StoreWords& words, double seconds, double longest, const std::string& field);
+/// RESOURCE_EXHAUSTED `LIMIT` for `bytes` that a quota, all of it or an identity's, never has; told as
+/// `value`.
+Status CheckQuotas(const StoreWords& words, uint64_t bytes, int64_t most, int64_t most_per_identity,
+                   const std::string& field, uint64_t value);
+/// BUSY: `held` bytes of all, or of the `own`, leave no room for `bytes` more.
+Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t most, bool own);
+/// BUSY: there are as many as may be.
+Status TooMany(const StoreWords& words, size_t there, int64_t most);
+
+}  // namespace tilewire::engine

@@ -1,0 +1,79 @@
+// What all calls share. A call is put together of parts that do not know it: what it says of itself
+// (metadata.h), the job that it runs (call_job.h), what ends it early (cancellation.h), and what is told of
+// it (record.h).
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <memory>
+#include <string>
+
+#include "server/rpc/calls/call_job.h"
+#include "server/rpc/calls/cancellation.h"
+#include "server/rpc/calls/context.h"
+#include "server/rpc/calls/metadata.h"
+#include "server/rpc/calls/record.h"
+#include "server/rpc/conversions/references.h"
+#include "server/rpc/transport/coroutine.h"
+#include "server/rpc/transport/idle_watch.h"
+
+namespace tilewire::rpc {
+
+/// One call. Shared by its coroutines and by gRPC's done event; its destructor reports the end.
+class Call : public Endable, public std::enable_shared_from_this<Call> {
+ public:
+  Call(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
+      : shared_(shared), queue_(queue), record_(shared, std::move(method)) {}
+  virtual ~Call();
+
+  grpc::ServerContext& context() { return context_; }
+  grpc::ServerCompletionQueue* queue() const { return queue_; }
+  CallContext& shared() const { return *shared_; }
+  engine::Engine& engine() const { return *shared_->engine; }
+  const std::string& identity() const { return metadata_.identity; }
+  /// Of the caller's arrays and regions.
+  Finder finder() const { return Finder(&engine().arrays(), &engine().regions(), identity()); }
+
+  /// Before the request is asked for.
+  void WatchDone() { cancellation_.Watch(); }
+  /// The request is here: reads metadata, starts the record.
+  void Started();
+
+  /// Plans are made; admits the job as `options` say, but for identity and times, which are the call's.
+  /// UNAVAILABLE `DRAINING` while draining, unless it may be `drained`: fetches what would else be lost.
+  QueueTask<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
+                                                          engine::JobOptions options, bool drained = false);
+  /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
+  Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
+  /// Which of the job's streams this call is.
+  int stream_number() const { return job_.stream_number(); }
+
+  void End(const Status& status, bool cut) override { cancellation_.End(status, cut); }
+  bool waits_for_open() const override { return idle_watch_.reading.load() && !idle_watch_.opened.load(); }
+  /// Whether the client is gone.
+  bool cancelled() const { return cancellation_.cancelled(); }
+  /// As Cancellation::InputEndedEarly.
+  void InputEndedEarly() { cancellation_.InputEndedEarly(); }
+  /// The status to report: what ended the call early, if anything did, else `status`.
+  Status FinalStatus(const Status& status) const;
+  /// Remembers how the call ended, and what to tell about the time it took.
+  void Ended(const Status& status);
+  /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
+  void DropJob() { job_.Drop(); }
+
+  IdleWatch& idle_watch() { return idle_watch_; }
+  /// Ends the call with DEADLINE_EXCEEDED `IDLE` when its client stalls.
+  void StartIdleWatch();
+
+ private:
+  CallContext* const shared_;
+  grpc::ServerCompletionQueue* const queue_;
+  grpc::ServerContext context_;
+  Metadata metadata_;
+  Record record_;
+  CallJob job_{shared_->engine};
+  Cancellation cancellation_{&context_, &shared_->running, &job_};
+  IdleWatch idle_watch_;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,34 @@
+// What the calls of a server share.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/rpc/calls/observer.h"
+#include "server/rpc/calls/running.h"
+#include "server/rpc/transport/allowance.h"
+#include "server/rpc/transport/slices.h"
+
+namespace tilewire::rpc {
+
+/// Outlives the calls.
+struct CallContext {
+  engine::Engine* engine = nullptr;
+  CallObserver* observer = nullptr;
+  std::string version;          ///< of the server, for Describe
+  std::string probe_token;      ///< marks the server's own calls
+  std::string identity_header;  ///< lower case; empty: everybody is anonymous
+  double idle_seconds = 30;
+  std::vector<std::string> endpoints;
+  std::atomic<TimePoint> last_arrival{TimePoint{}};
+  DropSoon drop_soon;                            ///< Engine::DropSoon
+  int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
+  Allowance streams{"streams"};                  ///< windows, and messages being read
+  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
+  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
+  RunningCalls running;
+};
+
+}  // namespace tilewire::rpc

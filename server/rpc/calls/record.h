@@ -1,0 +1,45 @@
+// What is told of a call: that it came, and how it ended.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/base/timing.h"
+#include "server/rpc/calls/context.h"
+#include "server/rpc/calls/metadata.h"
+#include "server/rpc/calls/observer.h"
+
+namespace tilewire::rpc {
+
+/// Used by one thread at a time.
+class Record {
+ public:
+  Record(CallContext* shared, std::string method) : shared_(shared) { told_.method = std::move(method); }
+
+  /// The call is here, since `arrived`. `metadata` outlives the record.
+  void Start(const Metadata* metadata, TimePoint arrived);
+  bool started() const { return metadata_ != nullptr; }
+  TimePoint arrived() const { return arrived_; }
+  const std::string& method() const { return told_.method; }
+
+  /// What is known of it meanwhile.
+  void SetOperation(std::string_view operation) { told_.operation = operation; }
+  void SetJob(const std::string& job) { told_.job = job; }
+  void SetJoins() { told_.joins = true; }
+
+  /// How it ended, as its client is told. `timing`: of its job, where it ran one.
+  void End(const Status& status, Timing timing);
+  const Status& status() const { return told_.status; }
+  void SetStatus(const Status& status) { told_.status = status; }
+  /// Once, when nothing of it is left.
+  void Tell();
+
+ private:
+  CallContext* const shared_;
+  const Metadata* metadata_ = nullptr;
+  TimePoint arrived_;
+  CallRecord told_;
+};
+
+}  // namespace tilewire::rpc

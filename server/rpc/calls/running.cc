@@ -1,0 +1,68 @@
+#include "server/rpc/calls/running.h"
+
+#include <utility>
+#include <vector>
+
+namespace tilewire::rpc {
+namespace {
+// What clients get to read a status that the server ends their call with, behind output that they have not
+// read.
+constexpr auto kTellingTime = std::chrono::seconds(1);
+}  // namespace
+
+Status ServerGone() {
+  return Status(Code::kUnavailable, "DRAINING",
+                "the server is going away and ended the call: its drain time is over");
+}
+
+void RunningCalls::Begin(std::weak_ptr<Endable> call) {
+  const Endable* const key = call.lock().get();
+  const MutexLock lock(mutex_);
+  ++active_;
+  calls_.emplace(key, std::move(call));
+}
+
+void RunningCalls::BeginShort() {
+  const MutexLock lock(mutex_);
+  ++active_;
+}
+
+void RunningCalls::End(const Endable* call) {
+  const MutexLock lock(mutex_);
+  calls_.erase(call);
+  if (--active_ == 0) ended_.NotifyAll();
+}
+
+void RunningCalls::EndShort() {
+  End(nullptr);
+}
+
+void RunningCalls::TellAll(bool cut) {
+  std::vector<std::shared_ptr<Endable>> running;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [key, call] : calls_)  // one that is ending has no owner any more
+      if (auto alive = call.lock()) running.push_back(std::move(alive));
+  }
+  for (const auto& call : running) call->End(ServerGone(), cut || call->waits_for_open());
+}
+
+void RunningCalls::EndAll(TimePoint until) {
+  BeginDrain();
+  for (const bool cut : {false, true}) {
+    if (WaitIdle(until)) break;
+    TellAll(cut);
+    until = Clock::now() + kTellingTime;
+  }
+  WaitIdle(until);
+  cutting_.store(true);
+}
+
+bool RunningCalls::WaitIdle(TimePoint until) {
+  const MutexLock lock(mutex_);
+  while (active_ > 0)
+    if (!ended_.WaitUntil(mutex_, until)) return active_ == 0;
+  return true;
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,149 @@
+#include "server/rpc/calls/unary.h"
+
+#include "server/base/limits.h"
+#include "server/rpc/calls/feed.h"
+#include "server/rpc/calls/helping.h"
+#include "server/rpc/calls/unary_request.h"
+#include "server/rpc/conversions/convert.h"
+#include "server/rpc/conversions/status.h"
+#include "server/rpc/transport/caught.h"
+
+namespace tilewire::rpc {
+namespace {
+
+// Small replies are never refused: they bind less than the connection that waits for them.
+constexpr int64_t kAlwaysHeldBytes = 64 * kKiB;
+
+// The replies have the same fields: result or results 1 {spec 1, data 15}, numeric_version 2, timing 3.
+static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
+static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::GaussianPdfResponse::kResultFieldNumber});
+static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::ComputeResponse::kResultsFieldNumber});
+static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
+static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::GaussianPdfResponse::kTimingFieldNumber});
+static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::ComputeResponse::kTimingFieldNumber});
+/// Everything before the array's bytes.
+std::string ReplyHeader(const engine::Operation& operation) {
+  const auto bytes = static_cast<uint64_t>(operation.result_bytes());
+  v1::ArrayResult result;
+  ToProto(operation.result(), result.mutable_spec());
+  const std::string spec = result.SerializeAsString();
+  std::string header;
+  wire::AppendLengthPrefix(
+      &header, v1::RmseResponse::kResultFieldNumber,
+      spec.size() + wire::LengthPrefixBytes(v1::ArrayResult::kDataFieldNumber, bytes) + bytes);
+  header += spec;
+  wire::AppendLengthPrefix(&header, v1::ArrayResult::kDataFieldNumber, bytes);
+  return header;
+}
+
+/// Everything after them; all of it where the result is not in the reply.
+std::string ReplyTail(const engine::Job& job) {
+  v1::RmseResponse tail;
+  if (!job.hands_out()) DescribeResult(job, tail.mutable_result());
+  tail.set_numeric_version(std::string(job.operation().numeric_version()));
+  ToProto(job.timing(), tail.mutable_timing());
+  return tail.SerializeAsString();
+}
+
+Result<UnaryRequest> ParseWith(ParseUnary* parse, const Received& message, UnaryCall& call) {
+  TILEWIRE_RETURN_IF_ERROR(CheckMessage(message));
+  Finder finder = call.finder();
+  return parse(message, &finder);
+}
+
+/// Brings the bytes of every operand that was sent.
+QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, const wire::UnaryView& view) {
+  if (!job->takes_input()) co_return Status();
+  engine::Intake intake(job);
+  for (uint32_t i = 0; i < view.operands.size(); ++i) {
+    if (!job->streamed(i)) continue;
+    const Status fed = co_await Feed(call, *job, intake, i, 0, view.operands[i].data);
+    if (!fed.ok()) co_return fed;
+  }
+  co_return Status();
+}
+
+Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
+  Received message;
+  if (Status status = message.Take(&call.request); !status.ok()) co_return status;
+  auto request = ParseWith(parse, message, call);
+  if (!request) co_return request.error();
+  if (Status status = CheckSizes(*request); !status.ok()) co_return status;
+
+  if (Status status = call.holding.Reach(static_cast<int64_t>(message.bytes())); !status.ok())
+    co_return status;
+  request->options.helped = true;
+  auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
+  if (!opened) co_return opened.error();
+  const std::shared_ptr<engine::Job> job = *opened;
+  Helping helping(job);
+  if (Status fed = co_await FeedAll(call, job, request->view); !fed.ok()) {
+    job->Fail(fed);
+    co_return fed;
+  }
+  message.Clear();
+  call.holding.Release();
+  // Held until the client took it.
+  const int64_t reply_bytes = job->hands_out() ? job->operation().result_bytes() : 0;
+  if (reply_bytes <= kAlwaysHeldBytes) {
+    call.holding.Admit(reply_bytes);
+  } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {
+    job->Fail(status);
+    co_return status;
+  }
+  job->InputEnded();
+  helping.Now();
+  Message answer;
+  if (job->hands_out()) answer.AddCopy(ReplyHeader(job->operation()));
+  for (;;) {
+    auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
+        [&](auto resume) { job->NextOutput(std::move(resume)); });
+    if (!piece) co_return piece.error();
+    if (!*piece) break;
+    // Copied, so that a client that takes its reply slowly holds none of the job's memory, and no place in
+    // flight; and dropped at once, because the next piece may need its buffer.
+    answer.AddCopy((*piece)->data, (*piece)->bytes);
+    job->CountCopied((*piece)->bytes);
+  }
+  answer.AddCopy(ReplyTail(*job));
+  *reply = answer.Build();
+  co_return Status();
+}
+
+}  // namespace
+
+Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseRmse, reply);
+}
+
+Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseTranspose, reply);
+}
+
+Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseGaussianPdf, reply);
+}
+
+Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
+  return ServeKernel(call, &ParseCompute, reply);
+}
+
+Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
+  grpc::ByteBuffer reply;
+  const Status served = co_await Caught([&] { return handler(*call, &reply); });
+  call->request.Clear();
+  const Status status = call->FinalStatus(served);
+  call->Ended(status);
+  call->DropJob();
+  call->StartIdleWatch();
+  call->idle_watch().writing = true;
+  co_await Operation([&](void* tag) {
+    if (status.ok()) {
+      call->responder.Finish(reply, grpc::Status::OK, tag);
+    } else {
+      call->responder.FinishWithError(ToGrpc(status), tag);
+    }
+  });
+}
+
+}  // namespace tilewire::rpc

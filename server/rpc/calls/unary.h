@@ -1,0 +1,36 @@
+// Unary calls: one message in, one out, no streams. Small arrays and questions.
+#pragma once
+
+#include <grpcpp/support/async_unary_call.h>
+
+#include "server/rpc/calls/call.h"
+
+namespace tilewire::rpc {
+
+/// A unary call on raw bytes.
+class UnaryCall final : public Call {
+ public:
+  UnaryCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
+      : Call(shared, std::move(method), queue), holding(&shared->unary), responder(&context()) {}
+
+  Holding holding;
+  grpc::ByteBuffer request;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder;
+};
+
+/// Computes the reply of a call; the status goes to the client.
+using UnaryHandler = Task<Status> (*)(UnaryCall& call, grpc::ByteBuffer* reply);
+
+Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeTranspose(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeGaussianPdf(UnaryCall& call, grpc::ByteBuffer* reply);
+/// What the three above do, and every later operation.
+Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply);
+Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply);
+
+/// Runs a handler and finishes the call, whatever the handler does.
+Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler);
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,25 @@
+// Transport settings of every Tilewire listener; the benchmarks' raw gRPC peers use the same.
+#pragma once
+
+#include <grpcpp/server_builder.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/rpc/transport/receive_limits.h"
+
+namespace tilewire::rpc {
+
+/// Receive limits, messages as they came whatever their size or compression, connection limits.
+void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder);
+
+/// Of `listeners` ("host:port", "unix:PATH") those that a client can be sent to. Nobody can dial a wildcard;
+/// where there is one, clients of other machines come by it, and the remaining TCP listeners may be of this
+/// machine alone: then none of them is named, and each client keeps to the address that it knows.
+std::vector<std::string> DialledAddresses(const std::vector<std::string>& listeners);
+
+/// How many completion queues, a thread each, serve this machine.
+int DefaultQueues();
+
+}  // namespace tilewire::rpc

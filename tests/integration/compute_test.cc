@@ -1,0 +1,181 @@
+// Kernels.Compute, and Operation in Open and DescribeKernels: the same answers as by the fields of the first
+// version, the same refusals, and a word to who uses both.
+#include "tests/integration/arrays.h"
+#include "tests/integration/helpers.h"
+
+namespace tilewire::testing {
+namespace {
+
+constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+const std::vector<int64_t> kShape{37, 111};
+constexpr size_t kElements = 37 * 111;
+
+v1::Operation OperationOf(const v1::Open& open) {
+  v1::Operation operation;
+  if (open.has_rmse()) *operation.mutable_rmse() = open.rmse();
+  if (open.has_transpose()) *operation.mutable_transpose() = open.transpose();
+  if (open.has_gaussian_pdf()) *operation.mutable_gaussian_pdf() = open.gaussian_pdf();
+  return operation;
+}
+
+/// A job of each operation, as the first version's clients open it, and the bytes of its result.
+struct Example {
+  v1::Open open;
+  std::vector<std::string> operands;
+};
+
+std::vector<Example> Examples() {
+  const std::string a = Floats(kElements, 1), b = Floats(kElements, 2);
+  return {{RmseOpen(v1::DTYPE_F32, kShape), {a, b}},
+          {RmseOpen(v1::DTYPE_F32, kShape, {0}), {a, b}},
+          {TransposeOpen(v1::DTYPE_F32, kShape), {a}},
+          {GaussianOpen(v1::DTYPE_F32, kShape, 0.5, 0.25), {a}}};
+}
+
+v1::ComputeRequest RequestOf(const Example& example) {
+  v1::ComputeRequest request;
+  *request.mutable_operation() = OperationOf(example.open);
+  for (size_t i = 0; i < example.operands.size(); ++i) {
+    v1::Operand* const operand = request.add_operands();
+    *operand->mutable_spec() = example.open.operands(static_cast<int>(i));
+    operand->set_data(example.operands[i]);
+  }
+  return request;
+}
+
+grpc::Status Compute(const TestServer& server, const v1::ComputeRequest& request,
+                     v1::ComputeResponse* response) {
+  grpc::ClientContext context;
+  return v1::Kernels::NewStub(server.Connect())->Compute(&context, request, response);
+}
+
+/// The result's bytes, by Execute.
+std::string Executed(const TestServer& server, const v1::Open& open, const std::vector<std::string>& operands,
+                     std::string* version) {
+  RawStream raw(server.Connect());
+  EXPECT_TRUE(raw.Open(open));
+  for (size_t i = 0; i < operands.size(); ++i)
+    EXPECT_TRUE(raw.SendAll(static_cast<uint32_t>(i), operands[i]));
+  const auto status = raw.End();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  *version = raw.result.numeric_version();
+  return raw.output;
+}
+
+TEST(Compute, AnswersAsExecuteDoes) {
+  TestServer server;
+  for (const Example& example : Examples()) {
+    std::string version, again;
+    const std::string bytes = Executed(server, example.open, example.operands, &version);
+    v1::Open open = example.open;
+    open.clear_operation();
+    *open.mutable_op() = OperationOf(example.open);
+    EXPECT_EQ(Executed(server, open, example.operands, &again), bytes);
+    EXPECT_EQ(again, version);
+
+    v1::ComputeResponse response;
+    const auto status = Compute(server, RequestOf(example), &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_EQ(response.results_size(), 1);
+    EXPECT_EQ(response.results(0).data(), bytes);
+    EXPECT_FALSE(version.empty());
+    EXPECT_EQ(response.numeric_version(), version);
+    EXPECT_GT(response.timing().wall_us(), 0);
+  }
+  std::vector<std::string> computed;
+  for (const auto& record : server.observer().records())
+    if (record.method == "Kernels.Compute") computed.push_back(record.operation);
+  EXPECT_THAT(computed, ::testing::ElementsAre("rmse", "rmse", "transpose", "gaussian_pdf"));
+  ExpectUnharmed(server);
+}
+
+TEST(Compute, OperandsAndResultsMayStayAtTheServer) {
+  TestServer server;
+  ArrayCaller calls(server);
+  const std::string a = Floats(kElements, 1), b = Floats(kElements, 2);
+  const auto put = calls.Put(PutOpen(v1::DTYPE_F32, kShape), b);
+  ASSERT_TRUE(put.status.ok()) << put.status.error_message();
+  v1::ComputeRequest request = RequestOf({RmseOpen(v1::DTYPE_F32, kShape, {1}), {a, b}});
+  request.mutable_operands(1)->Clear();
+  request.mutable_operands(1)->set_array(put.id);
+  v1::ComputeResponse response;
+  auto status = Compute(server, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.results(0).data(), HostRmse(a, b, DType::kF32, kShape, {1}));
+
+  request = RequestOf({TransposeOpen(v1::DTYPE_F32, kShape), {a}});
+  request.mutable_options()->mutable_store();
+  status = Compute(server, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.results_size(), 1);
+  EXPECT_TRUE(response.results(0).data().empty());
+  EXPECT_EQ(calls.Get(response.results(0).array()).bytes, HostTranspose(a, DType::kF32, kShape));
+}
+
+TEST(Compute, WrongRequestsAreNamed) {
+  TestServer server;
+  const std::string a = Floats(kElements, 1);
+  const v1::ComputeRequest rmse = RequestOf({RmseOpen(v1::DTYPE_F32, kShape), {a, a}});
+  struct Bad {
+    std::function<void(v1::ComputeRequest*)> change;
+    std::string field, value, allowed;
+  };
+  const Bad bads[] = {
+      {[](auto* r) { r->clear_operation(); }, "operation", "not set", "rmse, transpose or gaussian_pdf"},
+      {[](auto* r) { r->mutable_operation()->Clear(); }, "operation", "not set", "*"},
+      {[](auto* r) { r->mutable_operands()->RemoveLast(); }, "operands", "1 specs", "2"},
+      {[](auto* r) { r->mutable_operation()->mutable_transpose(); }, "operands", "2 specs", "1"},
+      {[](auto* r) { r->mutable_operands(1)->mutable_data()->pop_back(); }, "operands[1].data", "*", "*"},
+      {[](auto* r) { r->mutable_operands(1)->mutable_spec()->set_dtype(v1::DType(77)); },
+       "operands[1].spec.dtype", "77", "*"},
+      {[](auto* r) { r->mutable_operation()->mutable_rmse()->add_axes(9); }, "axes", "9", "-2 to 1"},
+      {[](auto* r) { r->mutable_operands(0)->set_array("x"); }, "operands[0].data", "*", "*"},
+  };
+  for (const Bad& bad : bads) {
+    v1::ComputeRequest request = rmse;
+    bad.change(&request);
+    v1::ComputeResponse response;
+    ExpectError(Compute(server, request, &response), kInvalid, "BAD_VALUE", bad.field, bad.value,
+                bad.allowed);
+  }
+  v1::ComputeRequest many = rmse;
+  while (many.operands_size() < 9) *many.add_operands() = rmse.operands(0);
+  v1::ComputeResponse response;
+  ExpectError(Compute(server, many, &response), kInvalid, "BAD_MESSAGE");
+  ExpectUnharmed(server);
+}
+
+TEST(Compute, TwoOperationsInOneRequestAreRefused) {
+  TestServer server;
+  for (const Example& example : Examples()) {
+    v1::Open open = example.open;
+    *open.mutable_op() = OperationOf(example.open);
+    RawStream raw(server.Connect());
+    EXPECT_FALSE(raw.Open(open));
+    ExpectError(raw.Drain(), kInvalid, "BAD_VALUE", "op", "*", "one of them");
+  }
+  v1::Open put = PutOpen(v1::DTYPE_F32, kShape);
+  put.mutable_op()->mutable_transpose();
+  RawStream raw(server.Connect());
+  EXPECT_FALSE(raw.Open(put));
+  ExpectError(raw.Drain(), kInvalid, "BAD_VALUE", "op");
+
+  v1::DescribeKernelsRequest question;
+  question.mutable_transpose();
+  SetSpec(question.add_operands(), v1::DTYPE_F32, kShape);
+  const auto stub = v1::Device::NewStub(server.Connect());
+  const auto ask = [&] {
+    grpc::ClientContext context;
+    v1::DescribeKernelsResponse response;
+    return stub->DescribeKernels(&context, question, &response);
+  };
+  EXPECT_TRUE(ask().ok());
+  question.mutable_op()->mutable_transpose();
+  ExpectError(ask(), kInvalid, "BAD_VALUE", "op");
+  question.clear_operation();
+  EXPECT_TRUE(ask().ok());
+  ExpectUnharmed(server);
+}
+
+}  // namespace
+}  // namespace tilewire::testing
