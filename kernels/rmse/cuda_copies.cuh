@@ -69,15 +69,9 @@ struct Team {
   int thread, threads;
 };
 
-/// Where a thread's words go in shared memory, one after the other: side by side as they come, ...
+/// Where word w, one of a thread's, which come in ascending order, goes in shared memory: to place w, ...
 struct Packed {
-  int place, step;
-  __device__ explicit Packed(const Team& team) : place(team.thread), step(team.threads) {}
-  __device__ int Take() {
-    const int here = place;
-    place += step;
-    return here;
-  }
+  __device__ static int Take(int w) { return w; }
 };
 
 /// ... or every `words` of them `pitch` places after the ones before.
@@ -90,7 +84,7 @@ struct Pitched {
         along(team.threads - down * row_words),
         row(team.thread / row_words),
         word(team.thread - row * row_words) {}
-  __device__ int Take() {
+  __device__ int Take(int /*w*/) {
     const int here = row * pitch + word;
     row += down;
     word += along;
@@ -115,11 +109,11 @@ __device__ void CopyWords(uint4* to, const WordRun& run, const Team& team, Place
     const unsigned place = SharedPlace(to);
 #pragma unroll 4
     for (int w = team.thread; w < run.words; w += team.threads)
-      CopyWord(place + static_cast<unsigned>(places.Take()) * 16, run.from + w * 16);
+      CopyWord(place + static_cast<unsigned>(places.Take(w)) * 16, run.from + w * 16);
     return;
   }
   for (int w = team.thread; w < run.words; w += team.threads)
-    to[places.Take()] = LoadWithin<T>(run.from + w * 16, run.begin, run.end);
+    to[places.Take(w)] = LoadWithin<T>(run.from + w * 16, run.begin, run.end);
 }
 
 /// Likewise both operands' in turns, which are as many and where one lies inside its array the other does.
@@ -130,14 +124,14 @@ __device__ void CopyWords(uint4* x, uint4* y, const WordRun& a, const WordRun& b
     const unsigned to_x = SharedPlace(x), to_y = SharedPlace(y);
 #pragma unroll 4
     for (int w = team.thread; w < a.words; w += team.threads) {
-      const auto place = static_cast<unsigned>(places.Take()) * 16;
+      const auto place = static_cast<unsigned>(places.Take(w)) * 16;
       CopyWord(to_x + place, a.from + w * 16);
       CopyWord(to_y + place, b.from + w * 16);
     }
     return;
   }
   for (int w = team.thread; w < a.words; w += team.threads) {
-    const int place = places.Take();
+    const int place = places.Take(w);
     x[place] = LoadWithin<T>(a.from + w * 16, a.begin, a.end);
     y[place] = LoadWithin<T>(b.from + w * 16, b.begin, b.end);
   }

@@ -39,10 +39,10 @@ __device__ Stage StartStage(const Work& work, const Staged& c, const Team& team,
   if constexpr (kBy == StagedBy::kWords) {
     CopyWords<T>(x, y, run_a, run_b, team, Pitched(team, c.segment_words, c.pitch));
   } else if constexpr (kBy == StagedBy::kWarps) {
-    CopyWords<T>(x, y, run_a, run_b, team, Packed(team));
+    CopyWords<T>(x, y, run_a, run_b, team, Packed());
   } else {
-    CopyWords<T>(x, run_a, team, Packed(team));
-    CopyWords<T>(y, run_b, team, Packed(team));
+    CopyWords<T>(x, run_a, team, Packed());
+    CopyWords<T>(y, run_b, team, Packed());
   }
   return stage;
 }
@@ -138,11 +138,11 @@ __device__ void SumStagesByWarp(const Work& work, const Staged& c, uint4* memory
 template <typename E, StagedBy kBy, int kStep>
 __global__ void __launch_bounds__(kBy == StagedBy::kWarps ? kStagedWarps * 32 : kBlockThreads)
     StagedKernel(const __grid_constant__ Work work, const __grid_constant__ Staged c) {
-  LetFinishStart();
   extern __shared__ uint4 staged[];
   if constexpr (kBy == StagedBy::kWarps) {
     SumStagesByWarp<E>(work, c, staged);
   } else {
+    LetFinishStart();
     const Team team{static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
     constexpr int kWidth = kBy == StagedBy::kThreads && kStep == 0 ? 0 : 1;
     const Stage stage =
