@@ -15,3 +15,6 @@ tilewire_script_test(kernel_bench.program LABELS script TIMEOUT 120 NEEDS tilewi
 tilewire_script_test(rmse.kernels LABELS script TIMEOUT 60 NEEDS tilewire_rmse_kernels
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/rmse_kernels_test.py
           $<TARGET_FILE:tilewire_rmse_kernels> ${PROJECT_SOURCE_DIR}/kernels/rmse/CUDA.md)
+tilewire_script_test(rmse.results LABELS script TIMEOUT 60
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/rmse_results_test.py
+          ${PROJECT_SOURCE_DIR}/kernels/bench/rmse_results.py)
