@@ -7,7 +7,7 @@ if(NOT CLI11_FOUND OR NOT nlohmann_json_FOUND)
 endif()
 
 # Everything that runs without a GPU, so that unit tests can link it.
-set(_bench_core record.cc runner.cc stopping.cc options.cc report_table.cc report_json.cc report_csv.cc svg.cc meter_host.cc)
+set(_bench_core layouts.cc record.cc runner.cc stopping.cc options.cc report_table.cc report_json.cc report_csv.cc svg.cc meter_host.cc)
 list(TRANSFORM _bench_core PREPEND bench/)
 if(TILEWIRE_HAVE_CUDA)
   list(APPEND _bench_core bench/ranges_nvtx.cc)
@@ -24,6 +24,10 @@ if(TILEWIRE_HAVE_CUDA)   # NVTX is headers and dlopen()
   target_include_directories(tilewire_bench_core SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(tilewire_bench_core PUBLIC ${CMAKE_DL_LIBS})
 endif()
+
+# Writes the list of kernels in kernels/rmse/CUDA.md.
+add_executable(tilewire_rmse_kernels bench/rmse_kernels.cc)
+target_link_libraries(tilewire_rmse_kernels PRIVATE tilewire_bench_core tilewire_kernels)
 
 file(GLOB _bench_host CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/host_*.cc)
 add_executable(tilewire_kernel_bench bench/main.cc bench/registry.cc ${_bench_host})

@@ -7,37 +7,6 @@ namespace tilewire::rmse::cuda {
 
 inline constexpr int kGroupBatch = 4;  // segments that a group of lanes has in flight
 
-/// One level of the tree over lanes l and l ^ `lanes`. As long as a lane holds sums of several segments it
-/// keeps one half and gives the other away, so nothing is computed twice; once it holds one, both lanes
-/// compute the same sum.
-template <int kHeld, int kBatch, int kValues, typename Sum>
-__device__ void Exchange(Sum (&sum)[kBatch][kValues], int lane, int lanes) {
-  if constexpr (kHeld > 1) {
-    constexpr int kHalf = kHeld / 2;
-    const bool upper = (lane & lanes) != 0;
-#pragma unroll
-    for (int u = 0; u < kHalf; ++u) {
-#pragma unroll
-      for (int v = 0; v < kValues; ++v) {
-        const Sum give = upper ? sum[u][v] : sum[u + kHalf][v];
-        const Sum keep = upper ? sum[u + kHalf][v] : sum[u][v];
-        sum[u][v] = keep + __shfl_xor_sync(0xffffffffu, give, lanes);
-      }
-    }
-  } else {
-#pragma unroll
-    for (int v = 0; v < kValues; ++v) sum[0][v] = sum[0][v] + __shfl_xor_sync(0xffffffffu, sum[0][v], lanes);
-  }
-}
-
-template <int kLanes, int kHeld, int kBatch, int kValues, typename Sum>
-__device__ void ExchangeAll(Sum (&sum)[kBatch][kValues], int lane) {
-  if constexpr (kLanes > 1) {
-    Exchange<kHeld>(sum, lane, kLanes / 2);
-    ExchangeAll<kLanes / 2, (kHeld > 1 ? kHeld / 2 : 1)>(sum, lane);
-  }
-}
-
 /// The words that a lane holds of kGroupBatch segments.
 template <typename E, int kRows>
 struct GroupWords {
