@@ -20,10 +20,8 @@ namespace {
 using client::ArraySource;
 using Dims = std::vector<int64_t>;
 
-nb::tuple Tuple(const Shape& shape) {
-  nb::list dims;
-  for (const int64_t dim : shape.dims()) dims.append(dim);
-  return nb::tuple(dims);
+Dims ToPython(const Shape& shape) {
+  return {shape.dims().begin(), shape.dims().end()};
 }
 
 ArraySource Memory(uintptr_t address, int dtype, const Dims& shape) {
@@ -91,7 +89,7 @@ void BindArrays(nb::module_& module) {
   nb::class_<Stored>(module, "Stored")
       .def_prop_ro("id", [](const Stored& stored) { return stored.array->id(); })
       .def_prop_ro("dtype", [](const Stored& stored) { return static_cast<int>(stored.array->spec().dtype); })
-      .def_prop_ro("shape", [](const Stored& stored) { return Tuple(stored.array->spec().shape); })
+      .def_prop_ro("shape", [](const Stored& stored) { return ToPython(stored.array->spec().shape); })
       .def_prop_ro("source", [](const Stored& stored) { return stored.array->source(); })
       .def("release", [](Stored& stored) { return stored.array->Release(); })
       .def("delete", [](Stored& stored) {

@@ -1,5 +1,6 @@
 // Options, calls, pools.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -32,9 +33,9 @@ void RunHere(Call& call) {
   Check(call.status());
 }
 
-nb::object TakeStored(Call& call) {
+std::optional<Stored> TakeStored(Call& call) {
   Stored stored{call.TakeStored()};
-  return stored.array ? nb::cast(std::move(stored)) : nb::none();
+  return stored.array ? std::optional(std::move(stored)) : std::nullopt;
 }
 
 /// Joins threads that may wait for a server: without the GIL, and never in a forked child, which has none of them.
@@ -73,9 +74,7 @@ void BindCall(nb::module_& module) {
       .def("cancel", &Call::Cancel)
       .def("check", [](const Call& call) { Check(call.status()); })
       .def("take_stored", &TakeStored)
-      .def_prop_ro("reply", [](const Call& call) {
-        return call.has_reply() ? nb::cast(call.reply(), nb::rv_policy::copy) : nb::none();
-      });
+      .def_prop_ro("reply", [](const Call& call) { return call.reply(); });
   nb::class_<PoolHandle>(module, "Pool")
       .def("__init__",
            [](PoolHandle* handle, size_t max_threads) {

@@ -23,7 +23,7 @@ using client::CallOptions;
 using client::Client;
 using client::Reply;
 using Sources = std::vector<ArraySource>;
-using Stored_ = std::optional<client::OwnedArray>*;
+using Keeps = std::optional<client::OwnedArray>*;
 
 /// A connection that calls share, so that it stays until the last of them has run. In a forked child it is left alone.
 struct Connection {
@@ -76,7 +76,7 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
            [](const Connection& on, const Op& op, Sources sources, uintptr_t out, uint64_t bytes,
               const CallOptions& options) {
              return new Call(options, [client = on.client, op, sources = std::move(sources), sink = Into(out, bytes)](
-                                          const CallOptions& call, Stored_) {
+                                          const CallOptions& call, Keeps) {
                return client->Execute(op, sources, sink, call);
              });
            },
@@ -85,7 +85,7 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
            [](const Connection& on, const Op& op, Sources sources, const std::string& region, uint64_t offset,
               const CallOptions& options) {
              return new Call(options, [client = on.client, op, sources = std::move(sources),
-                                       place = client::RegionPlace{region, offset}](const CallOptions& call, Stored_) {
+                                       place = client::RegionPlace{region, offset}](const CallOptions& call, Keeps) {
                return client->ExecuteInto(op, sources, place, call);
              });
            },
@@ -95,7 +95,7 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
               const CallOptions& options) {
              return new Call(options, [client = on.client, op, sources = std::move(sources),
                                        keep = Keep(seconds, evictable)](const CallOptions& call,
-                                                                        Stored_ stored) -> Result<Reply> {
+                                                                        Keeps stored) -> Result<Reply> {
                auto reply = client->Store(op, sources, keep, call);
                if (!reply) return Fail(std::move(reply).error());
                *stored = std::move(reply->array);
@@ -107,7 +107,7 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
 
 Call* Put(const Connection& on, const ArraySource& source, double seconds, bool evictable, const CallOptions& options) {
   return new Call(options, [client = on.client, source, keep = Keep(seconds, evictable)](
-                               const CallOptions& call, Stored_ stored) -> Result<Reply> {
+                               const CallOptions& call, Keeps stored) -> Result<Reply> {
     auto reply = client->Put(source, keep, call);
     if (!reply) return Fail(std::move(reply).error());
     *stored = std::move(reply->array);
@@ -116,7 +116,7 @@ Call* Put(const Connection& on, const ArraySource& source, double seconds, bool 
 }
 
 Call* Get(const Connection& on, const ArraySource& source, uintptr_t out, uint64_t bytes, const CallOptions& options) {
-  return new Call(options, [client = on.client, source, sink = Into(out, bytes)](const CallOptions& call, Stored_) {
+  return new Call(options, [client = on.client, source, sink = Into(out, bytes)](const CallOptions& call, Keeps) {
     return client->Get(source, sink, call);
   });
 }
@@ -135,14 +135,14 @@ std::pair<int, std::vector<int64_t>> Stat(const Connection& on, const std::strin
   return {static_cast<int>(info.spec.dtype), {dims.begin(), dims.end()}};
 }
 
-nb::list List(const Connection& on, const CallOptions& options) {
+std::vector<std::string> List(const Connection& on, const CallOptions& options) {
   const auto list = Unwrap(Asked([&] { return on.client->List(options); }));
-  nb::list out;
-  for (const client::ArrayInfo& info : list.arrays) out.append(info.id);
+  std::vector<std::string> out;
+  for (const client::ArrayInfo& info : list.arrays) out.push_back(info.id);
   return out;
 }
 
-nb::dict Describe(const Connection& on, const CallOptions& options) {
+nb::typed<nb::dict, nb::str, nb::any> Describe(const Connection& on, const CallOptions& options) {
   const client::ServerInfo info = Unwrap(Asked([&] { return on.client->Describe(options); }));
   nb::list devices, versions;
   for (const auto& device : info.devices) {
@@ -153,7 +153,7 @@ nb::dict Describe(const Connection& on, const CallOptions& options) {
     devices.append(one);
   }
   for (const std::string& version : info.numeric_versions) versions.append(version);
-  nb::dict out;
+  nb::typed<nb::dict, nb::str, nb::any> out;
   out["instance"] = info.instance;
   out["version"] = info.version;
   out["devices"] = devices;

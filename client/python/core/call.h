@@ -29,8 +29,8 @@ class Call {
 
   /// OK, or why it failed; a call whose time is over says so, whatever was noticed first.
   const Status& status() const { return status_; }
-  const client::Reply& reply() const { return *reply_; }
-  bool has_reply() const { return reply_.has_value(); }
+  /// Nothing where it failed.
+  const std::optional<client::Reply>& reply() const { return reply_; }
   /// The array that it stored, once; null where it stored none.
   Owned<client::OwnedArray> TakeStored();
 

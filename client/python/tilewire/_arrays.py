@@ -59,7 +59,7 @@ def dtype_of(code: int) -> np.dtype[Any]:
         raise unsupported(
             "dtype", "bfloat16", "with the package ml_dtypes (pip install tilewire[bf16]), which gives numpy that dtype"
         ) from error
-    dtype = np.dtype(ml_dtypes.bfloat16)
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     _codes[dtype], _dtypes[BF16] = BF16, dtype
     return dtype
 

@@ -70,8 +70,7 @@ class Client:
     @property
     def timing(self) -> Timing | None:
         """Where the time of this thread's last call went; None before the first."""
-        reply = self._calls.last.reply if self._calls.last is not None else None
-        return Timing.of(reply) if reply is not None else None
+        return Timing.of_call(self._calls.last)
 
     def trace(self, path: str | os.PathLike[str] | None = None) -> Trace:
         """``with client.trace("t.svg"):`` draws the calls that this thread makes in the block; see `Trace`."""
@@ -82,7 +81,7 @@ class Client:
         calls.last = call
         call.run()
         for trace in calls.traces:
-            trace.add(job.title, call.reply)
+            trace.add(job.title, call)
         return job.finish()
 
     @property

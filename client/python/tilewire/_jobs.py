@@ -142,7 +142,7 @@ class Link:
         self.spec(op, operands)
         sources, keep = zip(*(self.source(operand) for operand in operands))
         made = self.core().store(op, list(sources), 0.0, False, self.options(call, trace))
-        return Job(title, made, lambda: kind.owning(self, made.take_stored()), keep)  # type: ignore[return-value]
+        return Job(title, made, lambda: kind.owning(self, made.take_stored()), keep)
 
     def operate(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, store: bool, kind: type[R],
                 call: CallOptions, trace: bool) -> Job[Any]:  # fmt: skip
@@ -196,7 +196,7 @@ class Link:
             raise invalid("ttl", seconds, "0.001 seconds or more, or None for the server's default")
         source, keep = self.source(operand)
         made = self.core().put(source, seconds, bool(evictable), self.options(call, trace))
-        return Job("put", made, lambda: kind.owning(self, made.take_stored()), keep)  # type: ignore[return-value]
+        return Job("put", made, lambda: kind.owning(self, made.take_stored()), keep)
 
     def get_job(self, array: Remote, out: object, call: CallOptions, trace: bool = False) -> Job[Any]:
         source = array.source()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -29,8 +29,9 @@ class Remote:
         self.shape = shape
 
     @classmethod
-    def owning(cls, link: Link, stored: _core.Stored) -> Remote:
-        return cls(link, stored.source, stored.id, stored.dtype, stored.shape, stored)
+    def owning(cls, link: Link, stored: _core.Stored | None) -> Self:
+        assert stored is not None  # a call that stores has one when it ends well
+        return cls(link, stored.source, stored.id, stored.dtype, tuple(stored.shape), stored)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -90,7 +91,7 @@ class RemoteArray(Remote):
         """
         return self._link.run(self._link.get_job(self, out, {}))
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("an array at a server cannot be had without a copy")
         array: npt.NDArray[Any] = self.get()

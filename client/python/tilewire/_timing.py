@@ -55,6 +55,12 @@ class Timing:
             streamed=reply.streamed,
         )
 
+    @classmethod
+    def of_call(cls, call: _core.Call | None) -> Timing | None:
+        """None where there was none yet, or it failed."""
+        reply = call.reply if call is not None else None
+        return None if reply is None else cls.of(reply)
+
     def __str__(self) -> str:
         rows = [f"{self.numeric_version} on {self.device}, {'streamed' if self.streamed else 'one message'}"]
         for name in (*_STAGES, "wall_us", "client_us"):

@@ -68,8 +68,9 @@ class Trace:
             name = self._path if number == 1 else self._path.with_stem(f"{self._path.stem}-{number}")
             name.write_text(call.svg if name.suffix == ".svg" else call.json, encoding="utf-8")
 
-    def add(self, title: str, reply: _core.Reply) -> None:
-        self.calls.append(TracedCall(title, reply))
+    def add(self, title: str, call: _core.Call) -> None:
+        if (reply := call.reply) is not None:
+            self.calls.append(TracedCall(title, reply))
 
     def _repr_svg_(self) -> str | None:
         return self.calls[-1].svg if self.calls else None
