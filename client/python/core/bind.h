@@ -5,7 +5,8 @@
 
 namespace tilewire::python {
 
-void BindArrays(nanobind::module_& module);  ///< dtypes, sources, operations, what stays at the server, regions
+void BindArrays(
+    nanobind::module_& module);  ///< dtypes, sources, operations, what stays at the server, regions
 void BindReply(nanobind::module_& module);   ///< replies, timing, pictures
 void BindCall(nanobind::module_& module);    ///< options, calls, pools
 void BindClient(nanobind::module_& module);  ///< the client

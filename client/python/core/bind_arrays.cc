@@ -9,6 +9,7 @@
 #include "client/python/core/bind.h"
 #include "client/python/core/errors.h"
 #include "client/python/core/handles.h"
+#include "client/python/core/unlocked.h"
 #include "kernels/array/dtype.h"
 
 namespace nb = nanobind;
@@ -40,25 +41,33 @@ ArraySource AtServer(const std::string& id, int dtype, const Dims& shape) {
 /// dtype number, name and size in bytes of every dtype.
 std::vector<std::tuple<int, std::string, int>> DTypes() {
   std::vector<std::tuple<int, std::string, int>> all;
-  for (const DTypeInfo& info : AllDTypes()) all.emplace_back(static_cast<int>(info.dtype), info.name, info.size);
+  for (const DTypeInfo& info : AllDTypes())
+    all.emplace_back(static_cast<int>(info.dtype), info.name, info.size);
   return all;
 }
 
 void BindOperations(nb::module_& module) {
   nb::class_<client::RmseOp>(module, "RmseOp")
-      .def("__init__",
-           [](client::RmseOp* op, std::vector<int32_t> axes, int output) {
-             new (op) client::RmseOp{std::move(axes), static_cast<client::RmseOutput>(output)};
-           },
-           "axes"_a, "output"_a);
+      .def(
+          "__init__",
+          [](client::RmseOp* op, std::vector<int32_t> axes, int output) {
+            new (op) client::RmseOp{std::move(axes), static_cast<client::RmseOutput>(output)};
+          },
+          "axes"_a, "output"_a);
   nb::class_<client::TransposeOp>(module, "TransposeOp")
-      .def("__init__",
-           [](client::TransposeOp* op, std::vector<int32_t> axes) { new (op) client::TransposeOp{std::move(axes)}; },
-           "axes"_a);
+      .def(
+          "__init__",
+          [](client::TransposeOp* op, std::vector<int32_t> axes) {
+            new (op) client::TransposeOp{std::move(axes)};
+          },
+          "axes"_a);
   nb::class_<client::GaussianOp>(module, "GaussianOp")
-      .def("__init__", [](client::GaussianOp* op, double mean,
-                          double stddev) { new (op) client::GaussianOp{mean, stddev}; },
-           "mean"_a, "stddev"_a);
+      .def(
+          "__init__",
+          [](client::GaussianOp* op, double mean, double stddev) {
+            new (op) client::GaussianOp{mean, stddev};
+          },
+          "mean"_a, "stddev"_a);
 }
 
 template <typename Handle>
@@ -70,7 +79,7 @@ nb::class_<Handle> BindRegion(nb::module_& module, const char* name) {
         RequireNotForked();
         Status status;
         {
-          const nb::gil_scoped_release released;
+          const Unlocked released;
           status = handle.region->Unregister();
         }
         Check(std::move(status));
@@ -96,7 +105,7 @@ void BindArrays(nb::module_& module) {
         RequireNotForked();
         Status status;
         {
-          const nb::gil_scoped_release released;
+          const Unlocked released;
           status = stored.array->Delete();
         }
         Check(std::move(status));

@@ -11,6 +11,7 @@
 #include "client/python/core/call.h"
 #include "client/python/core/errors.h"
 #include "client/python/core/handles.h"
+#include "client/python/core/unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;  // NOLINT(google-build-using-namespace)
@@ -25,7 +26,8 @@ using client::Reply;
 using Sources = std::vector<ArraySource>;
 using Keeps = std::optional<client::OwnedArray>*;
 
-/// A connection that calls share, so that it stays until the last of them has run. In a forked child it is left alone.
+/// A connection that calls share, so that it stays until the last of them has run. In a forked child it is
+/// left alone.
 struct Connection {
   std::shared_ptr<Client> client;
 
@@ -35,10 +37,11 @@ struct Connection {
     UseGrpc();
     const auto dead_peer = std::chrono::milliseconds(static_cast<int64_t>(dead_peer_seconds * 1e3));
     client = std::shared_ptr<Client>(
-        new Client(Client::Connect(address, {.dead_peer_timeout = dead_peer, .metadata = metadata})), NotInChild());
+        new Client(Client::Connect(address, {.dead_peer_timeout = dead_peer, .metadata = metadata})),
+        NotInChild());
   }
   ~Connection() {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     client.reset();
   }
 };
@@ -47,7 +50,8 @@ struct Connection {
 client::Sink Into(uintptr_t address, uint64_t bytes) {
   return [out = reinterpret_cast<uint8_t*>(address), bytes](uint64_t offset, std::span<const uint8_t> piece) {
     if (offset > bytes || piece.size() > bytes - offset)
-      return Status(Code::kInternal, "BAD_REPLY", "the server broke the contract: more bytes than the result has");
+      return Status(Code::kInternal, "BAD_REPLY",
+                    "the server broke the contract: more bytes than the result has");
     std::memcpy(out + offset, piece.data(), piece.size());
     return Status();
   };
@@ -58,7 +62,8 @@ client::StoreOptions Keep(double seconds, bool evictable) {
 }
 
 /// dtype number and shape of a result.
-std::pair<int, std::vector<int64_t>> SpecOfResult(const client::Operation& operation, const Sources& sources) {
+std::pair<int, std::vector<int64_t>> SpecOfResult(const client::Operation& operation,
+                                                  const Sources& sources) {
   std::vector<ArraySpec> specs;
   for (const ArraySource& source : sources) specs.push_back(source.spec());
   const ArraySpec spec = Unwrap(client::ResultSpec(operation, specs));
@@ -69,67 +74,76 @@ std::pair<int, std::vector<int64_t>> SpecOfResult(const client::Operation& opera
 /// The calls of one operation. Further operations are further lines in BindClient.
 template <typename Op>
 void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
-  module.def("result_spec", [](const Op& op, const Sources& sources) { return SpecOfResult(op, sources); }, "op"_a,
-             "sources"_a);
+  module.def(
+      "result_spec", [](const Op& op, const Sources& sources) { return SpecOfResult(op, sources); }, "op"_a,
+      "sources"_a);
   binding
-      .def("execute",
-           [](const Connection& on, const Op& op, Sources sources, uintptr_t out, uint64_t bytes,
-              const CallOptions& options) {
-             return new Call(options, [client = on.client, op, sources = std::move(sources), sink = Into(out, bytes)](
-                                          const CallOptions& call, Keeps) {
-               return client->Execute(op, sources, sink, call);
-             });
-           },
-           "op"_a, "sources"_a, "out"_a, "nbytes"_a, "options"_a)
-      .def("execute_into",
-           [](const Connection& on, const Op& op, Sources sources, const std::string& region, uint64_t offset,
-              const CallOptions& options) {
-             return new Call(options, [client = on.client, op, sources = std::move(sources),
-                                       place = client::RegionPlace{region, offset}](const CallOptions& call, Keeps) {
-               return client->ExecuteInto(op, sources, place, call);
-             });
-           },
-           "op"_a, "sources"_a, "region"_a, "offset"_a, "options"_a)
-      .def("store",
-           [](const Connection& on, const Op& op, Sources sources, double seconds, bool evictable,
-              const CallOptions& options) {
-             return new Call(options, [client = on.client, op, sources = std::move(sources),
-                                       keep = Keep(seconds, evictable)](const CallOptions& call,
-                                                                        Keeps stored) -> Result<Reply> {
-               auto reply = client->Store(op, sources, keep, call);
-               if (!reply) return Fail(std::move(reply).error());
-               *stored = std::move(reply->array);
-               return std::move(reply->reply);
-             });
-           },
-           "op"_a, "sources"_a, "seconds"_a, "evictable"_a, "options"_a);
+      .def(
+          "execute",
+          [](const Connection& on, const Op& op, Sources sources, uintptr_t out, uint64_t bytes,
+             const CallOptions& options) {
+            return new Call(options, [client = on.client, op, sources = std::move(sources),
+                                      sink = Into(out, bytes)](const CallOptions& call, Keeps) {
+              return client->Execute(op, sources, sink, call);
+            });
+          },
+          "op"_a, "sources"_a, "out"_a, "nbytes"_a, "options"_a)
+      .def(
+          "execute_into",
+          [](const Connection& on, const Op& op, Sources sources, const std::string& region, uint64_t offset,
+             const CallOptions& options) {
+            return new Call(options,
+                            [client = on.client, op, sources = std::move(sources),
+                             place = client::RegionPlace{region, offset}](const CallOptions& call, Keeps) {
+                              return client->ExecuteInto(op, sources, place, call);
+                            });
+          },
+          "op"_a, "sources"_a, "region"_a, "offset"_a, "options"_a)
+      .def(
+          "store",
+          [](const Connection& on, const Op& op, Sources sources, double seconds, bool evictable,
+             const CallOptions& options) {
+            return new Call(
+                options,
+                [client = on.client, op, sources = std::move(sources), keep = Keep(seconds, evictable)](
+                    const CallOptions& call, Keeps stored) -> Result<Reply> {
+                  auto reply = client->Store(op, sources, keep, call);
+                  if (!reply) return Fail(std::move(reply).error());
+                  *stored = std::move(reply->array);
+                  return std::move(reply->reply);
+                });
+          },
+          "op"_a, "sources"_a, "seconds"_a, "evictable"_a, "options"_a);
 }
 
-Call* Put(const Connection& on, const ArraySource& source, double seconds, bool evictable, const CallOptions& options) {
-  return new Call(options, [client = on.client, source, keep = Keep(seconds, evictable)](
-                               const CallOptions& call, Keeps stored) -> Result<Reply> {
-    auto reply = client->Put(source, keep, call);
-    if (!reply) return Fail(std::move(reply).error());
-    *stored = std::move(reply->array);
-    return std::move(reply->reply);
-  });
+Call* Put(const Connection& on, const ArraySource& source, double seconds, bool evictable,
+          const CallOptions& options) {
+  return new Call(options,
+                  [client = on.client, source, keep = Keep(seconds, evictable)](
+                      const CallOptions& call, Keeps stored) -> Result<Reply> {
+                    auto reply = client->Put(source, keep, call);
+                    if (!reply) return Fail(std::move(reply).error());
+                    *stored = std::move(reply->array);
+                    return std::move(reply->reply);
+                  });
 }
 
-Call* Get(const Connection& on, const ArraySource& source, uintptr_t out, uint64_t bytes, const CallOptions& options) {
-  return new Call(options, [client = on.client, source, sink = Into(out, bytes)](const CallOptions& call, Keeps) {
-    return client->Get(source, sink, call);
-  });
+Call* Get(const Connection& on, const ArraySource& source, uintptr_t out, uint64_t bytes,
+          const CallOptions& options) {
+  return new Call(options, [client = on.client, source, sink = Into(out, bytes)](
+                               const CallOptions& call, Keeps) { return client->Get(source, sink, call); });
 }
 
 /// `ask()` without the GIL.
 template <typename Ask>
 auto Asked(const Ask& ask) {
   RequireNotForked();
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   return ask();
 }
 
-std::pair<int, std::vector<int64_t>> Stat(const Connection& on, const std::string& id, const CallOptions& options) {
+std::pair<int, std::vector<int64_t>> Stat(const Connection& on, const std::string& id,
+                                          const CallOptions& options) {
   const auto info = Unwrap(Asked([&] { return on.client->Stat(id, options); }));
   const auto dims = info.spec.shape.dims();
   return {static_cast<int>(info.spec.dtype), {dims.begin(), dims.end()}};
@@ -181,10 +195,12 @@ Region* Share(const Connection& on, uint64_t bytes, double seconds, const CallOp
   return new Region{Owned<client::SharedRegion>(new client::SharedRegion(std::move(region)))};
 }
 
-Device* RegisterDevice(const Connection& on, const nb::bytes& handle, uint64_t offset, uint64_t bytes, double seconds,
-                       const CallOptions& options) {
-  const client::DeviceMemory memory{.handle = std::string(handle.c_str(), handle.size()), .offset = offset, .bytes = bytes};
-  auto region = Unwrap(Asked([&] { return on.client->RegisterDevice(memory, {.seconds = seconds}, options); }));
+Device* RegisterDevice(const Connection& on, const nb::bytes& handle, uint64_t offset, uint64_t bytes,
+                       double seconds, const CallOptions& options) {
+  const client::DeviceMemory memory{
+      .handle = std::string(handle.c_str(), handle.size()), .offset = offset, .bytes = bytes};
+  auto region =
+      Unwrap(Asked([&] { return on.client->RegisterDevice(memory, {.seconds = seconds}, options); }));
   return new Device{Owned<client::DeviceRegion>(new client::DeviceRegion(std::move(region)))};
 }
 
@@ -193,17 +209,18 @@ Device* RegisterDevice(const Connection& on, const nb::bytes& handle, uint64_t o
 void BindClient(nb::module_& module) {
   nb::class_<Connection> binding(module, "Client");
   binding
-      .def(nb::init<const std::string&, double, const std::vector<std::pair<std::string, std::string>>&>(), "address"_a,
-           "dead_peer_seconds"_a, "metadata"_a)
+      .def(nb::init<const std::string&, double, const std::vector<std::pair<std::string, std::string>>&>(),
+           "address"_a, "dead_peer_seconds"_a, "metadata"_a)
       .def("put", &Put, "source"_a, "seconds"_a, "evictable"_a, "options"_a)
       .def("get", &Get, "source"_a, "out"_a, "nbytes"_a, "options"_a)
       .def("stat", &Stat, "id"_a, "options"_a)
       .def("list", &List, "options"_a)
-      .def("delete",
-           [](const Connection& on, const std::string& id, const CallOptions& options) {
-             Check(Asked([&] { return on.client->Delete(id, options); }));
-           },
-           "id"_a, "options"_a)
+      .def(
+          "delete",
+          [](const Connection& on, const std::string& id, const CallOptions& options) {
+            Check(Asked([&] { return on.client->Delete(id, options); }));
+          },
+          "id"_a, "options"_a)
       .def("describe", &Describe, "options"_a)
       .def("ping", &Ping, "options"_a)
       .def("share", &Share, "nbytes"_a, "seconds"_a, "options"_a)

@@ -44,10 +44,14 @@ void BindReply(nb::module_& module) {
       .def_ro("attempts", &Reply::attempts)
       .def_ro("streamed", &Reply::streamed)
       .def_prop_ro("traced", [](const Reply& reply) { return reply.trace.has_value(); })
-      .def("timeline_svg", [](const Reply& reply, const std::string& title) { return cli::TimelineSvg(title, reply); },
-           "title"_a)
-      .def("trace_json", [](const Reply& reply, const std::string& title) { return cli::TraceJson(title, reply); },
-           "title"_a);
+      .def(
+          "timeline_svg",
+          [](const Reply& reply, const std::string& title) { return cli::TimelineSvg(title, reply); },
+          "title"_a)
+      .def(
+          "trace_json",
+          [](const Reply& reply, const std::string& title) { return cli::TraceJson(title, reply); },
+          "title"_a);
 }
 
 }  // namespace tilewire::python

@@ -33,13 +33,16 @@ void Call::Run() {
     std::optional<client::OwnedArray> stored;
     auto result = std::exchange(work_, nullptr)(options_, &stored);
     if (stored) stored_.reset(new client::OwnedArray(*std::move(stored)));
-    if (result) reply_ = *std::move(result);
-    else status_ = std::move(result).error();
+    if (result)
+      reply_ = *std::move(result);
+    else
+      status_ = std::move(result).error();
   } catch (const std::bad_alloc&) {
     status_ = Status(Code::kResourceExhausted, "MEMORY", "this process has no memory left for the call");
   }
   const bool late = options_.timeout && Clock::now() - start >= *options_.timeout;
-  if (late && MayBeDeadline(status_.code()) && !stop_.stop_requested()) status_ = DeadlinePassed(*options_.timeout, status_);
+  if (late && MayBeDeadline(status_.code()) && !stop_.stop_requested())
+    status_ = DeadlinePassed(*options_.timeout, status_);
 }
 
 Owned<client::OwnedArray> Call::TakeStored() {

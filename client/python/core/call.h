@@ -11,12 +11,13 @@
 
 namespace tilewire::python {
 
-/// Made and read with the GIL, run once without it, by any thread. Refers to memory of its operands and its result, which
-/// Python keeps until it has run.
+/// Made and read with the GIL, run once without it, by any thread. Refers to memory of its operands and its
+/// result, which Python keeps until it has run.
 class Call {
  public:
   /// What to do; a stored result goes to the second argument.
-  using Work = std::function<Result<client::Reply>(const client::CallOptions&, std::optional<client::OwnedArray>*)>;
+  using Work =
+      std::function<Result<client::Reply>(const client::CallOptions&, std::optional<client::OwnedArray>*)>;
 
   /// `options.stop` is the call's own.
   Call(const client::CallOptions& options, Work work);

@@ -22,10 +22,10 @@ bool Forked() {
 
 void RequireNotForked() {
   if (Forked())
-    throw StatusError(
-        Status(Code::kFailedPrecondition, "FORKED",
-               "this process was forked from one that had called a server already, and gRPC does not survive that; "
-               "start processes by spawn or forkserver, or fork before the first call"));
+    throw StatusError(Status(
+        Code::kFailedPrecondition, "FORKED",
+        "this process was forked from one that had called a server already, and gRPC does not survive that; "
+        "start processes by spawn or forkserver, or fork before the first call"));
 }
 
 }  // namespace tilewire::python

@@ -5,7 +5,8 @@
 
 namespace tilewire::python {
 
-/// Says that gRPC is about to be used in this process, so that its children by fork() are known as such. Thread-safe.
+/// Says that gRPC is about to be used in this process, so that its children by fork() are known as such.
+/// Thread-safe.
 void UseGrpc();
 /// Whether this process was forked from one that had used gRPC.
 bool Forked();

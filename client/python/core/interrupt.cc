@@ -19,8 +19,10 @@ std::atomic<int> wake = -1;
 
 void OnInterrupt(int number, siginfo_t* info, void* context) {
   const int kept = errno;
-  if ((previous.sa_flags & SA_SIGINFO) != 0) previous.sa_sigaction(number, info, context);
-  else previous.sa_handler(number);
+  if ((previous.sa_flags & SA_SIGINFO) != 0)
+    previous.sa_sigaction(number, info, context);
+  else
+    previous.sa_handler(number);
   came = true;
   const uint64_t one = 1;
   const ssize_t written = write(wake, &one, sizeof(one));
@@ -64,7 +66,8 @@ InterruptScope::InterruptScope(std::stop_source stop) {
   if (gettid() != getpid()) return;
   struct sigaction found;
   if (sigaction(SIGINT, nullptr, &found) != 0) return;
-  if ((found.sa_flags & SA_SIGINFO) == 0 && (found.sa_handler == SIG_DFL || found.sa_handler == SIG_IGN)) return;
+  if ((found.sa_flags & SA_SIGINFO) == 0 && (found.sa_handler == SIG_DFL || found.sa_handler == SIG_IGN))
+    return;
   TheWatcher().Set(std::move(stop));
   came = false;
   previous = found;

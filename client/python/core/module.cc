@@ -1,5 +1,5 @@
-// tilewire._core: the C++ client for Python. The package around it makes numpy arrays, exceptions and documentation of it;
-// nobody else should use it.
+// tilewire._core: the C++ client for Python. The package around it makes numpy arrays, exceptions and
+// documentation of it; nobody else should use it.
 #include "client/python/core/bind.h"
 #include "client/python/core/errors.h"
 

@@ -10,7 +10,8 @@
 
 namespace tilewire::python {
 
-Pool::Pool(size_t max_threads) : max_threads_(max_threads), descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Pool::Pool(size_t max_threads)
+    : max_threads_(max_threads), descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (descriptor_ < 0)
     throw StatusError(Status(Code::kResourceExhausted, "DESCRIPTORS", "this process may open no more files"));
 }

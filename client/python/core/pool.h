@@ -11,7 +11,8 @@
 
 namespace tilewire::python {
 
-/// Runs calls on threads of its own, as many at a time as it may have; none of them ever takes the GIL. Thread-safe.
+/// Runs calls on threads of its own, as many at a time as it may have; none of them ever takes the GIL.
+/// Thread-safe.
 class Pool {
  public:
   /// Throws StatusError where the process has no descriptors left.

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Wrong, type[BaseException], str]] = {
     "request id with a newline": (lambda c: c.rmse(A, A, request_id="a\nb"), ValueError, "request_id"),
     "ttl 0": (lambda c: c.put(A, ttl=0), ValueError, "ttl is 0.0"),
     "ttl longer than the server's": (lambda c: c.put(A, ttl=1e9), tw.Error, "ttl"),
-    "an unknown id": (lambda c: c.array("0000000000000000-0000000000000000"), KeyError, ""),
+    "an unknown id": (lambda c: c.array("0000000000000000-0000000000000000"), KeyError, "NOT_FOUND"),
     "no id": (lambda c: c.array(7), TypeError, "id is 7"),
     "an empty shape": (lambda c: c.empty((3, 0)), ValueError, "shape"),
     "a shape of floats": (lambda c: c.empty((3.0,)), TypeError, "shape"),
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[Wrong, type[BaseException], str]] = {
     "an unknown way": (lambda c: tw.connect(c.address, via="pigeon"), ValueError, "via is 'pigeon'"),
     "no address": (lambda c: tw.connect(7), TypeError, "address is 7"),
     "metadata with a newline": (lambda c: tw.connect(c.address, metadata={"x": "a\nb"}).rmse(A, A), ValueError, "metadata"),
-    "time over": (lambda c: c.rmse(A, A, timeout=0), TimeoutError, ""),
+    "time over": (lambda c: c.rmse(A, A, timeout=0), TimeoutError, "DEADLINE_EXCEEDED"),
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ._errors import Unavailable
 from ._options import Via
 
 # Ends the server when standard input ends, that is when this process does, however it ends.
-_KEEPER = 'trap "" INT; "$@" </dev/null & server=$!; read -r _; kill -TERM $server 2>/dev/null; wait $server'
+_KEEPER = 'trap "" INT; "$@" </dev/null & server=$!; exec >&- 2>&-; read -r _; kill -TERM $server 2>/dev/null; wait $server'
 _END_SECONDS = 40.0
 
 
@@ -39,7 +39,8 @@ class LocalServer:
         self._said: list[str] = []
         stderr = self._process.stderr
         assert stderr is not None and self._process.stdout is not None
-        threading.Thread(target=_drain, args=(stderr, self._said), daemon=True).start()
+        self._listener = threading.Thread(target=_drain, args=(stderr, self._said), daemon=True)
+        self._listener.start()
         self.address, self.device = self._ready(self._process.stdout)
         threading.Thread(target=_drain, args=(self._process.stdout, None), daemon=True).start()
 
@@ -48,7 +49,8 @@ class LocalServer:
             if line.startswith("tilewired ready "):
                 address, _, device = line.removeprefix("tilewired ready ").strip().partition(" device=")
                 return address, device
-        self._process.wait()
+        self.stop()
+        self._listener.join()
         raise Unavailable("the server did not start: " + " ".join(self._said[-3:]).strip(), reason="NOT_STARTED")
 
     def stop(self) -> None:
