@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "client/python/core/bind.h"
 #include "client/python/core/call.h"
@@ -61,7 +62,7 @@ void BindCall(nb::module_& module) {
              int max_attempts, uint64_t block_bytes, uint32_t lanes, bool sequential) {
             new (options) CallOptions;
             if (timeout >= 0)
-              options->timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout * 1e3));
+              options->timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(timeout * 1e3)));
             options->connections = connections;
             options->trace = trace;
             options->request_id = std::move(request_id);

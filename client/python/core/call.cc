@@ -28,6 +28,11 @@ Call::Call(const client::CallOptions& options, Work work) : options_(options), w
 }
 
 void Call::Run() {
+  if (options_.timeout && options_.timeout->count() <= 0) {  // gRPC may be quicker than its own clock
+    work_ = nullptr;
+    status_ = Status(Code::kDeadlineExceeded, "DEADLINE", "the timeout is 0 s: no time for a call");
+    return;
+  }
   const auto start = Clock::now();
   try {
     std::optional<client::OwnedArray> stored;

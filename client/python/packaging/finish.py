@@ -41,7 +41,7 @@ def owner(name):
     for folder in FOLDERS:
         real = pathlib.Path(folder, name).resolve()
         for path in (real, pathlib.Path("/", *real.parts[2:])):  # packages still name the path before the /usr merge
-            found = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
+            found = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, check=False)
             if found.returncode == 0:
                 return found.stdout.split(":")[0]
     return None

@@ -32,6 +32,13 @@ class _Calls(threading.local):
         self.last: _core.Call | None = None
         self.traces: list[Trace] = []
 
+    def run(self, job: Job[T]) -> T:
+        call = self.last = job.call
+        call.run()
+        for trace in self.traces:
+            trace.add(job.title, call)
+        return job.finish()
+
 
 class Client:
     """A server, and the calls it takes. Made by `connect`. Thread-safe: any number of calls at a time, each without the
@@ -52,8 +59,8 @@ class Client:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        link.run = self._run
         self._calls = _Calls()
+        link.run = self._run = self._calls.run  # of which the link may hold one that does not hold the link
 
     def __reduce__(self) -> tuple[Any, ...]:
         link = self._link
@@ -75,14 +82,6 @@ class Client:
     def trace(self, path: str | os.PathLike[str] | None = None) -> Trace:
         """``with client.trace("t.svg"):`` draws the calls that this thread makes in the block; see `Trace`."""
         return Trace(path, self._calls.traces.append, self._calls.traces.remove)
-
-    def _run(self, job: Job[T]) -> T:
-        calls, call = self._calls, job.call
-        calls.last = call
-        call.run()
-        for trace in calls.traces:
-            trace.add(job.title, call)
-        return job.finish()
 
     @property
     def _traced(self) -> bool:

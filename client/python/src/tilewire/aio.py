@@ -66,6 +66,43 @@ class _Runner:
         self._pending.clear()
 
 
+class _Calls:
+    """What a client knows of its calls, and how it runs them."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.runner: _Runner | None = None
+        self.last: _core.Call | None = None
+        self.traces: list[Trace] = []
+        self._making = threading.Lock()
+
+    async def run(self, job: Job[T]) -> T:
+        loop = asyncio.get_running_loop()
+        with self._making:
+            if self.closed:
+                raise closed("client")
+            if self.runner is None:
+                self.runner = _Runner(loop)
+        if self.runner.loop is not loop:
+            raise FailedPrecondition("this client belongs to another event loop", reason="OTHER_LOOP")
+        try:
+            await self.runner.submit(job)
+        except asyncio.CancelledError:
+            job.call.cancel()
+            raise
+        self.last = job.call
+        job.call.check()
+        for trace in self.traces:
+            trace.add(job.title, job.call)
+        return job.finish()
+
+    def close(self) -> None:
+        self.closed = True
+        runner, self.runner = self.runner, None
+        if runner is not None:
+            runner.close()
+
+
 class RemoteArray(Remote):
     """An array that stays at the server, an operand of any call of its client; deleted with this object.
 
@@ -92,11 +129,8 @@ class Client:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        link.run = self._run
-        self._runner: _Runner | None = None
-        self._making = threading.Lock()
-        self._last: _core.Call | None = None
-        self._traces: list[Trace] = []
+        self._calls = _Calls()
+        link.run = self._run = self._calls.run
 
     def __repr__(self) -> str:
         return f"<tilewire.aio.Client of {self._link.address}{', closed' if self._link.closed else ''}>"
@@ -109,35 +143,15 @@ class Client:
     @property
     def timing(self) -> Timing | None:
         """Where the time of the call that ended last went; None before the first."""
-        return Timing.of_call(self._last)
+        return Timing.of_call(self._calls.last)
 
     def trace(self, path: str | os.PathLike[str] | None = None) -> Trace:
         """``with c.trace("t.svg"):`` draws the calls that end in the block; see `tilewire.Trace`."""
-        return Trace(path, self._traces.append, self._traces.remove)
-
-    async def _run(self, job: Job[T]) -> T:
-        loop = asyncio.get_running_loop()
-        with self._making:
-            if self._link.closed:
-                raise closed("client")
-            if self._runner is None:
-                self._runner = _Runner(loop)
-        if self._runner.loop is not loop:
-            raise FailedPrecondition("this client belongs to another event loop", reason="OTHER_LOOP")
-        try:
-            await self._runner.submit(job)
-        except asyncio.CancelledError:
-            job.call.cancel()
-            raise
-        self._last = job.call
-        job.call.check()
-        for trace in self._traces:
-            trace.add(job.title, job.call)
-        return job.finish()
+        return Trace(path, self._calls.traces.append, self._calls.traces.remove)
 
     @property
     def _traced(self) -> bool:
-        return bool(self._traces)
+        return bool(self._calls.traces)
 
     # --- operations
     async def rmse(self, a: Any, b: Any, axis: Axes = None, output: Output = "rmse", *, out: Any = None,
@@ -185,9 +199,7 @@ class Client:
     async def close(self) -> None:
         """Cancels calls that are under way, waits for them, and closes the connection."""
         self._link.close()
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.close()
+        self._calls.close()
 
     async def __aenter__(self) -> Client:
         return self
