@@ -4,6 +4,8 @@
 #include "client/python/core/errors.h"
 
 NB_MODULE(_core, module) {
+  // Threads that are in a call when the interpreter ends keep what they hold, as they should.
+  nanobind::set_leak_warnings(false);
   tilewire::python::RegisterErrors();
   tilewire::python::BindArrays(module);
   tilewire::python::BindReply(module);

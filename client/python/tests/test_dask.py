@@ -108,10 +108,10 @@ def test_processes(servers: list[str], server: tw.LocalClient, rng: np.random.Ge
 def test_distributed(servers: list[str], server: tw.LocalClient, rng: np.random.Generator) -> None:
     distributed = pytest.importorskip("distributed")
     a, b = rng.standard_normal((2, 40, 1 << 15))
-    with distributed.LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        with distributed.Client(cluster):
-            value = tilewire_dask.rmse(da.from_array(a, (7, 5000)), da.from_array(b, (40, 1 << 13)), servers=servers)
-            same(value.compute(), server.rmse(a, b))
+    how = {"n_workers": 4, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster):
+        value = tilewire_dask.rmse(da.from_array(a, (7, 5000)), da.from_array(b, (40, 1 << 13)), servers=servers)
+        same(value.compute(), server.rmse(a, b))
 
 
 def test_says_when_it_cuts_anew(servers: list[str], rng: np.random.Generator) -> None:

@@ -69,9 +69,8 @@ def test_calls(server: tw.LocalClient) -> None:
 
 def test_large_calls(server: tw.LocalClient) -> None:
     a = np.ones((1024, 1024))
-    with tw.connect(server.address) as c:
-        with nothing_left(server, repeat(10, lambda: c.transpose(a)), 24 * MIB):
-            repeat(20 * LOOPS, lambda: c.transpose(a))()
+    with tw.connect(server.address) as c, nothing_left(server, repeat(10, lambda: c.transpose(a)), 24 * MIB):
+        repeat(20 * LOOPS, lambda: c.transpose(a))()
 
 
 def test_connects(server: tw.LocalClient) -> None:

@@ -29,13 +29,14 @@ from ._options import output as checked_output
 from ._options import reduced
 
 try:
-    import dask.array as da
+    from dask import array
 except ImportError as error:
     raise ImportError("tilewire.dask needs Dask: pip install tilewire[dask]") from error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+da: Any = array  # half of it has no types
 TILE = 4096
 #: Of one operand of one call, about.
 PIECE_BYTES = 32 << 20
@@ -159,10 +160,10 @@ def rmse(X: Any, Y: Any, axis: Axes = None, output: Output = "rmse", *, servers:
         raise invalid("X.shape", x.shape, "no empty axis")
     chunks = _piece(rows, columns, x.dtype.itemsize)
     matrices = []
-    for name, array in (("X", x), ("Y", y)):
-        matrix = _rows(array, kept, axes, (rows, columns)).rechunk(chunks)
-        if not _lies_well(array, kept, axes, matrix):
-            warnings.warn(f"{name}: chunks {array.chunksize} are cut anew, as {matrix.chunksize} of {matrix.shape}", RechunkWarning,
+    for name, given in (("X", x), ("Y", y)):
+        matrix = _rows(given, kept, axes, (rows, columns)).rechunk(chunks)
+        if not _lies_well(given, kept, axes, matrix):
+            warnings.warn(f"{name}: chunks {given.chunksize} are cut anew, as {matrix.chunksize} of {matrix.shape}", RechunkWarning,
                           stacklevel=2)  # fmt: skip
         matrices.append(matrix)
     x, y = matrices
@@ -184,10 +185,10 @@ def _reduced(axis: Axes, rank: int) -> list[int]:
     return axes
 
 
-def _lies_well(array: Any, kept: Sequence[int], axes: Sequence[int], matrix: Any) -> bool:
+def _lies_well(given: Any, kept: Sequence[int], axes: Sequence[int], matrix: Any) -> bool:
     """Whether the pieces are the chunks, so that no element moves from one to another."""
-    return math.prod(array.numblocks) == math.prod(matrix.numblocks) and all(
-        len(array.chunks[n]) == 1 for n in itertools.islice(axes, 1 if not kept else 0, None)
+    return math.prod(given.numblocks) == math.prod(matrix.numblocks) and all(
+        len(given.chunks[n]) == 1 for n in itertools.islice(axes, 1 if not kept else 0, None)
     )
 
 
