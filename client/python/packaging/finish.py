@@ -2,9 +2,10 @@
 
 - Symbols that are unique in a process (STB_GNU_UNIQUE) become global ones in those libraries: the loader would else give
   another package's gRPC the variables of ours, whatever scope they were loaded in.
-- The licences of the packages that the libraries came from go into the wheel.
+- The licences of the packages that the libraries came from go into the wheel, and nanobind's, which is linked in.
 """
 
+import importlib.metadata
 import pathlib
 import re
 import shutil
@@ -57,6 +58,12 @@ def add_licences(libraries, folder):
             shutil.copyfile(text, folder / f"{package}.txt")
         else:
             missing.append(library.name)
+    linked = importlib.metadata.distribution("nanobind")
+    for file in linked.files or ():
+        if "licenses" in file.parts and file.name == "LICENSE":
+            shutil.copyfile(linked.locate_file(file), folder / "nanobind.txt")
+    if not (folder / "nanobind.txt").exists():
+        missing.append("nanobind")
     if missing:
         sys.exit(f"finish: no licence text for {', '.join(missing)}")
 

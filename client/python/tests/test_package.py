@@ -3,7 +3,6 @@
 import importlib.metadata
 import importlib.util
 import itertools
-import os
 import pathlib
 import subprocess
 import sys
@@ -59,7 +58,7 @@ def test_licences() -> None:
     folder = FOLDER / "licenses"
     assert (folder / "LICENSE").exists()
     libraries = list((FOLDER.parent / "tilewire.libs").glob("*.so*"))
-    assert len(libraries) > 30 and {"libgrpc++1.51.txt", "libprotobuf32.txt"} <= {path.name for path in folder.iterdir()}
+    assert len(libraries) > 30 and {"libgrpc++1.51.txt", "libprotobuf32.txt", "nanobind.txt"} <= {path.name for path in folder.iterdir()}
 
 
 def test_all_is_documented() -> None:
