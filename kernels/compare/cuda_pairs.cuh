@@ -72,17 +72,16 @@ requires(rmse::cuda::Element<K>::kExact) struct Pair<K> {
 };
 
 /// How many sums there are.
-constexpr int SumsOf(Kept kept) {
-  return kept >= Kept::kSums ? 3 : 1;
-}
+template <Kept kKept>
+inline constexpr int kSums = kKept >= Kept::kSums ? 3 : 1;
 
 /// One accumulator of each sum.
 template <Kind K, Kept kKept>
 struct Accumulator {
-  double of[SumsOf(kKept)] = {};
+  double of[kSums<kKept>] = {};
   __device__ void Add(const Pair<K>& pair) {
     of[0] = __fma_rn(pair.d, pair.d, of[0]);
-    if constexpr (SumsOf(kKept) == 3) {
+    if constexpr (kSums<kKept> == 3) {
       of[1] = __dadd_rn(of[1], fabs(pair.d));
       of[2] = __dadd_rn(of[2], pair.d);
     }

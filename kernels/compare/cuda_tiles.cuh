@@ -23,7 +23,7 @@ __device__ void Fold(double (&v)[kSize]) {
 /// What a thread gathers of its tile.
 template <Kind K, Kept kKept>
 struct Gathered {
-  double sums[SumsOf(kKept)] = {};
+  double sums[kSums<kKept>] = {};
   Seen<K> seen;
 };
 
@@ -83,13 +83,13 @@ template <Kind K, Kept kKept, int kLeaves>
 __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, int residue,
                            Gathered<K, kKept>& mine) {
   using T = typename Pair<K>::T;
-  constexpr int kSums = SumsOf(kKept), kMostHeld = 6;
+  constexpr int kCount = kSums<kKept>, kMostHeld = 6;
   const auto* const a = reinterpret_cast<const T*>(work.a) + base;
   const auto* const b = reinterpret_cast<const T*>(work.b) + base;
   const int groups_log2 = work.cut.period_log2 - work.cut.residues_log2 - (kLeaves == 8 ? 3 : 0);
   const int stride_log2 = work.cut.period_log2 - (kLeaves == 8 ? 3 : 0), stride = 1 << stride_log2;
   const int64_t start = tile * rmse::kTileElements;
-  double held[kSums][kMostHeld];
+  double held[kCount][kMostHeld];
   int top = 0;
 #pragma unroll 1
   for (int group = 0; group < 1 << groups_log2; ++group) {
@@ -108,15 +108,15 @@ __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, 
           work.flip, mine.seen);
     }
 #pragma unroll
-    for (int k = 0; k < kSums; ++k) mine.sums[k] = leaves.Total(k);
+    for (int k = 0; k < kCount; ++k) mine.sums[k] = leaves.Total(k);
     if (groups_log2 == 0) return;
     for (int carry = group; (carry & 1) != 0; carry >>= 1) {
       --top;
 #pragma unroll
-      for (int k = 0; k < kSums; ++k) mine.sums[k] = __dadd_rn(held[k][top], mine.sums[k]);
+      for (int k = 0; k < kCount; ++k) mine.sums[k] = __dadd_rn(held[k][top], mine.sums[k]);
     }
 #pragma unroll
-    for (int k = 0; k < kSums; ++k) held[k][top] = mine.sums[k];
+    for (int k = 0; k < kCount; ++k) held[k][top] = mine.sums[k];
     ++top;
   }
 }
@@ -163,16 +163,16 @@ __device__ inline void PutCounts(const Work& work, int64_t segment, int64_t tile
 template <Kind K, Kept kKept>
 __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, int residue, int column,
                             const Target& target) {
-  constexpr int kSums = SumsOf(kKept), kEach = kThreads / 32;
+  constexpr int kCount = kSums<kKept>, kEach = kThreads / 32;
   constexpr bool kAll = kKept == Kept::kAll;
-  __shared__ double sums[kSums][kThreads];
+  __shared__ double sums[kCount][kThreads];
   __shared__ uint64_t keys[kAll ? kThreads : 1];
   __shared__ int ats[kAll ? kThreads : 1];
   __shared__ uint32_t counts[kAll ? kThreads : 1];
   const int columns = 1 << work.cut.columns_log2(), place = residue * columns + column;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
-  for (int k = 0; k < kSums; ++k) sums[k][place] = mine.sums[k];
+  for (int k = 0; k < kCount; ++k) sums[k][place] = mine.sums[k];
   if constexpr (kAll) {
     keys[place] = Pair<K>::Bits(mine.seen.best);
     ats[place] = mine.seen.at;
@@ -180,14 +180,14 @@ __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, in
   }
   __syncthreads();
   const bool puts = lane < columns && lane < target.left;
-  if (warp < kSums) {
+  if (warp < kCount) {
     double v[kEach];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) v[i] = sums[warp][lane + 32 * i];
     Fold<kEach>(v);
     for (int s = 16; s >= columns; s /= 2) v[0] = __dadd_rn(v[0], Shuffled(v[0], s));
     if (puts) PutSum(work, warp, target.segment + lane, target.tile, v[0]);
-  } else if (kAll && warp == kSums) {
+  } else if (kAll && warp == kCount) {
     uint64_t key = keys[lane];
     int at = ats[lane];
     const auto meet = [&](uint64_t other, int other_at) {
@@ -202,7 +202,7 @@ __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, in
       meet(other, Shuffled(at, s));
     }
     if (puts) PutExtreme(work, target.segment + lane, target.tile, key, at);
-  } else if (kAll && warp == kSums + 1) {
+  } else if (kAll && warp == kCount + 1) {
     uint32_t sum = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) sum += counts[lane + 32 * i];
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
   if (work.cut.residues_log2 > 0) return MeetInBlock<K, kKept>(work, mine, residue, column, target);
   if (column >= target.left) return;
 #pragma unroll
-  for (int k = 0; k < SumsOf(kKept); ++k) PutSum(work, k, segment, tile, mine.sums[k]);
+  for (int k = 0; k < kSums<kKept>; ++k) PutSum(work, k, segment, tile, mine.sums[k]);
   if constexpr (kKept == Kept::kAll) {
     PutExtreme(work, segment, tile, Pair<K>::Bits(mine.seen.best), mine.seen.at);
     PutCounts(work, segment, tile, mine.seen.counts);

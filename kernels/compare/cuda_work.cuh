@@ -14,7 +14,7 @@ using rmse::cuda::Kind;
 inline constexpr int kThreads = 256;  // of every block: one for each of a tile's accumulators
 inline constexpr int64_t kMaxGrid = int64_t{1} << 30;
 
-constexpr int64_t CeilDiv(int64_t a, int64_t b) {
+__host__ __device__ constexpr int64_t CeilDiv(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
@@ -32,7 +32,7 @@ struct Cut {
   int period_log2;  ///< accumulators that have elements, all but the first power of two of them
   int leaves;       ///< 1 or 8
   bool neighbours;  ///< neighbouring threads have neighbouring segments; else neighbouring residues
-  int columns_log2() const { return 8 - residues_log2; }
+  __host__ __device__ int columns_log2() const { return 8 - residues_log2; }
 };
 
 /// Where a segment's elements lie, beginning at row-major index `row` over the reduced axes.
