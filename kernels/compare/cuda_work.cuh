@@ -75,6 +75,11 @@ __device__ inline int64_t AxesOffset(const rmse::Layout& layout, bool reduced, i
   return offset;
 }
 
+/// Of an element over more than two axes. Out of line: its code is long, and few need it.
+static __device__ __noinline__ int64_t FarOffset(const rmse::Layout& layout, int64_t index) {
+  return AxesOffset(layout, true, index);
+}
+
 /// Offsets of elements of one tile from the segment's start.
 struct Cursor {
   int64_t first, base,
@@ -84,7 +89,7 @@ struct Cursor {
   }
   /// Of element `i` ≤ 4096 of the tile.
   __device__ int64_t Offset(const Rows& rows, const rmse::Layout& layout, int i) const {
-    if (rows.axes > 2) return AxesOffset(layout, true, first + i);
+    if (rows.axes > 2) return FarOffset(layout, first + i);
     const int64_t row = rest + i;
     if (rows.axes < 2) return row * rows.inner_stride;
     // Where the axis is longer than that, a tile passes its end once at most.
