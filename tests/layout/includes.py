@@ -3,6 +3,7 @@
 A layer is a folder. LAYERS says for each what it may include of ours, and which foreign headers it must not include.
 Of several layers that match a file the one with the longest prefix counts.
 """
+import pathlib
 import re
 import sys
 
@@ -26,7 +27,12 @@ ARRAY = ("kernels/array/",)
 FIGURES = ("kernels/figures/",)
 # What is known of any operation; the engine sees no more of kernels.
 OPERATION = ARRAY + ("kernels/operation/",)
-HOST_KERNELS = OPERATION + ("kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
+# A folder with a sources.cmake is an operation, as the build has it. Operations know no other, but for those that
+# are built on one.
+OPERATIONS = tuple(sorted(f"kernels/{each.parent.name}/" for each in
+                          pathlib.Path(__file__).parents[2].glob("kernels/*/sources.cmake")))
+BUILT_ON = {"kernels/compare/": ("kernels/rmse/",)}  # its segments, tiles, ranges and elements
+HOST_KERNELS = OPERATION + OPERATIONS
 BASE = OPERATION + ("server/base/",)
 # The engine's folders, lowest first.
 DEVICE = BASE + ("kernels/ladder/", "server/engine/device/")  # the ladder for introspection
@@ -51,9 +57,7 @@ OPS = ENGINE + ("server/ops/", "server/rpc/")
 LAYERS = {
     "kernels/array/": (ARRAY, GRPC + PROTOBUF + THREADS),
     "kernels/operation/": (OPERATION, GRPC + PROTOBUF + THREADS),
-    "kernels/rmse/": (OPERATION + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
-    "kernels/transpose/": (OPERATION + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
-    "kernels/gaussian/": (OPERATION + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
+    **{folder: (OPERATION + (folder,) + BUILT_ON.get(folder, ()), GRPC + PROTOBUF + THREADS) for folder in OPERATIONS},
     "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
     "kernels/figures/": (FIGURES, GRPC + PROTOBUF + THREADS),
     # A program for measurement: it may use threads.
