@@ -73,8 +73,7 @@ cudaError_t LaunchKind(const Work& asked, Kept kept, const gpu::Launcher& launch
   const int64_t blocks = CeilDiv(segments, int64_t{1} << work.cut.columns_log2()) *
                          (work.range.tile_end - work.range.tile_begin);
   if (kept == Kept::kAll) return LaunchKept<K, Kept::kAll>(work, blocks, launcher);
-  if (kept == Kept::kSums) return LaunchKept<K, Kept::kSums>(work, blocks, launcher);
-  return LaunchKept<K, Kept::kSquares>(work, blocks, launcher);
+  return LaunchKept<K, Kept::kSums>(work, blocks, launcher);
 }
 
 }  // namespace tilewire::compare::cuda

@@ -23,7 +23,7 @@ __device__ void Fold(double (&v)[kSize]) {
 /// What a thread gathers of its tile.
 template <Kind K, Kept kKept>
 struct Gathered {
-  double sums[SumsOf(kKept)] = {};
+  double sums[kSums] = {};
   Seen<K> seen;
 };
 
@@ -31,20 +31,20 @@ struct Gathered {
 template <Kind K, Kept kKept, int kLeaves>
 struct Leaves {
   using T = typename Pair<K>::T;
-  Accumulator<K, kKept> acc[kLeaves] = {};
+  Accumulator<K> acc[kLeaves] = {};
 
-  /// From the e-th on as many as are loaded before they are added: all of them where kWhole.
-  template <bool kWhole, typename OffsetOf>
+  /// kSome from the e-th on: loaded before any is added, so that many are on their way. Those behind the last
+  /// are left out, where kWhole there are none.
+  template <int kSome, bool kWhole, typename OffsetOf>
   __device__ void AddSome(const T* a, const T* b, const OffsetOf& offset_of, int i, int stride, int e,
                           int count, uint64_t flip, Seen<K>& seen) {
-    constexpr int kSome = kInFlight<K>;
     static_assert(kSome % kLeaves == 0);
     T x[kSome], y[kSome];
 #pragma unroll
     for (int s = 0; s < kSome; ++s) {
       x[s] = y[s] = T{};
       if (kWhole || e + s < count) {
-        const int64_t at = offset_of(i + (e + s) * stride, e + s);
+        const int64_t at = offset_of(e + s);
         x[s] = rmse::cuda::LoadNow(a + at);
         y[s] = rmse::cuda::LoadNow(b + at);
       }
@@ -58,14 +58,25 @@ struct Leaves {
     }
   }
 
-  template <typename OffsetOf>
-  __device__ void Add(const T* a, const T* b, const OffsetOf& offset_of, int i, int stride, int count,
-                      uint64_t flip, Seen<K>& seen) {
+  /// `first`, `step`: of element e the offset is first + e · step.
+  __device__ void AddEven(const T* a, const T* b, int64_t first, int64_t step, int i, int stride, int count,
+                          uint64_t flip, Seen<K>& seen) {
+    const auto offset_of = [&](int e) { return first + e * step; };
     int e = 0;
 #pragma unroll 1
     for (; e + kInFlight<K> <= count; e += kInFlight<K>)
-      AddSome<true>(a, b, offset_of, i, stride, e, count, flip, seen);
-    if (e < count) AddSome<false>(a, b, offset_of, i, stride, e, count, flip, seen);
+      AddSome<kInFlight<K>, true>(a, b, offset_of, i, stride, e, count, flip, seen);
+#pragma unroll 1
+    for (; e < count; e += 8) AddSome<8, false>(a, b, offset_of, i, stride, e, count, flip, seen);
+  }
+
+  /// Where elements lie along several axes.
+  __device__ void AddUneven(const T* a, const T* b, const Cursor& cursor, const Work& work, int i, int stride,
+                            int count, Seen<K>& seen) {
+    const auto offset_of = [&](int e) { return cursor.Offset(work.rows, work.layout, i + e * stride); };
+#pragma unroll 1
+    for (int e = 0; e < count; e += 8)
+      AddSome<8, false>(a, b, offset_of, i, stride, e, count, work.flip, seen);
   }
 
   __device__ double Total(int sum) const {
@@ -83,7 +94,7 @@ template <Kind K, Kept kKept, int kLeaves>
 __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, int residue,
                            Gathered<K, kKept>& mine) {
   using T = typename Pair<K>::T;
-  constexpr int kSums = SumsOf(kKept), kMostHeld = 6;
+  constexpr int kMostHeld = 6;
   const auto* const a = reinterpret_cast<const T*>(work.a) + base;
   const auto* const b = reinterpret_cast<const T*>(work.b) + base;
   const int groups_log2 = work.cut.period_log2 - work.cut.residues_log2 - (kLeaves == 8 ? 3 : 0);
@@ -99,13 +110,9 @@ __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, 
     Leaves<K, kKept, kLeaves> leaves;
     if (work.rows.axes <= 1) {
       const int64_t first = (start + i) * work.rows.inner_stride, step = stride * work.rows.inner_stride;
-      leaves.Add(
-          a, b, [&](int, int e) { return first + e * step; }, i, stride, count, work.flip, mine.seen);
+      leaves.AddEven(a, b, first, step, i, stride, count, work.flip, mine.seen);
     } else {
-      const Cursor cursor(work.rows, start);
-      leaves.Add(
-          a, b, [&](int at, int) { return cursor.Offset(work.rows, work.layout, at); }, i, stride, count,
-          work.flip, mine.seen);
+      leaves.AddUneven(a, b, Cursor(work.rows, start), work, i, stride, count, mine.seen);
     }
 #pragma unroll
     for (int k = 0; k < kSums; ++k) mine.sums[k] = leaves.Total(k);
@@ -137,7 +144,7 @@ __device__ inline void PutSum(const Work& work, int sum, int64_t segment, int64_
   double* const plane = sum == 0   ? work.planes.squares
                         : sum == 1 ? work.planes.magnitudes
                                    : work.planes.differences;
-  plane[segment * work.layout.tiles + tile] = value;
+  if (plane != nullptr) plane[segment * work.layout.tiles + tile] = value;
 }
 
 __device__ inline void PutExtreme(const Work& work, int64_t segment, int64_t tile, uint64_t key, int at) {
@@ -163,7 +170,7 @@ __device__ inline void PutCounts(const Work& work, int64_t segment, int64_t tile
 template <Kind K, Kept kKept>
 __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, int residue, int column,
                             const Target& target) {
-  constexpr int kSums = SumsOf(kKept), kEach = kThreads / 32;
+  constexpr int kEach = kThreads / 32;
   constexpr bool kAll = kKept == Kept::kAll;
   __shared__ double sums[kSums][kThreads];
   __shared__ uint64_t keys[kAll ? kThreads : 1];
@@ -241,7 +248,7 @@ __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
   if (work.cut.residues_log2 > 0) return MeetInBlock<K, kKept>(work, mine, residue, column, target);
   if (column >= target.left) return;
 #pragma unroll
-  for (int k = 0; k < SumsOf(kKept); ++k) PutSum(work, k, segment, tile, mine.sums[k]);
+  for (int k = 0; k < kSums; ++k) PutSum(work, k, segment, tile, mine.sums[k]);
   if constexpr (kKept == Kept::kAll) {
     PutExtreme(work, segment, tile, Pair<K>::Bits(mine.seen.best), mine.seen.at);
     PutCounts(work, segment, tile, mine.seen.counts);

@@ -14,7 +14,7 @@ using rmse::cuda::Kind;
 inline constexpr int kThreads = 256;  // of every block: one for each of a tile's accumulators
 inline constexpr int64_t kMaxGrid = int64_t{1} << 30;
 
-constexpr int64_t CeilDiv(int64_t a, int64_t b) {
+__host__ __device__ constexpr int64_t CeilDiv(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
@@ -32,7 +32,7 @@ struct Cut {
   int period_log2;  ///< accumulators that have elements, all but the first power of two of them
   int leaves;       ///< 1 or 8
   bool neighbours;  ///< neighbouring threads have neighbouring segments; else neighbouring residues
-  int columns_log2() const { return 8 - residues_log2; }
+  __host__ __device__ int columns_log2() const { return 8 - residues_log2; }
 };
 
 /// Where a segment's elements lie, beginning at row-major index `row` over the reduced axes.
@@ -75,6 +75,11 @@ __device__ inline int64_t AxesOffset(const rmse::Layout& layout, bool reduced, i
   return offset;
 }
 
+/// Of an element over more than two axes. Out of line: its code is long, and few need it.
+static __device__ __noinline__ int64_t FarOffset(const rmse::Layout& layout, int64_t index) {
+  return AxesOffset(layout, true, index);
+}
+
 /// Offsets of elements of one tile from the segment's start.
 struct Cursor {
   int64_t first, base,
@@ -84,7 +89,7 @@ struct Cursor {
   }
   /// Of element `i` ≤ 4096 of the tile.
   __device__ int64_t Offset(const Rows& rows, const rmse::Layout& layout, int i) const {
-    if (rows.axes > 2) return AxesOffset(layout, true, first + i);
+    if (rows.axes > 2) return FarOffset(layout, first + i);
     const int64_t row = rest + i;
     if (rows.axes < 2) return row * rows.inner_stride;
     // Where the axis is longer than that, a tile passes its end once at most.

@@ -58,8 +58,8 @@ std::vector<Bytes> ValuesOf(const Problem& problem, const std::byte* result) {
 }
 
 /// Ranges in a random order. `windowed`: each finds its own bytes alone, at the start of the operands.
-std::vector<Bytes> Run(const Problem& problem, const Operands& operands, bool windowed, Team& team,
-                       std::mt19937_64& random) {
+std::vector<Bytes> RunAll(const Problem& problem, const Operands& operands, bool windowed, Team& team,
+                          std::mt19937_64& random) {
   const Area result(problem.result_bytes()), scratch(problem.scratch_bytes());
   std::vector<int64_t> order(static_cast<size_t>(problem.range_count()));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
@@ -107,13 +107,13 @@ TEST(CompareProblem, TheSameBitsInEveryCut) {
       for (const int32_t metric : metrics) wanted.push_back(all[static_cast<size_t>(metric)]);
       if (metrics.empty()) wanted = all;
       const auto problem = MakeProblem(*Plan::Make(spec, one.axes, metrics));
-      EXPECT_EQ(Run(*problem, operands, false, alone, random), wanted);
-      EXPECT_EQ(Run(*problem, operands, false, threads, random), wanted);
-      EXPECT_EQ(Run(*problem->Whole(), operands, false, threads, random), wanted);
+      EXPECT_EQ(RunAll(*problem, operands, false, alone, random), wanted);
+      EXPECT_EQ(RunAll(*problem, operands, false, threads, random), wanted);
+      EXPECT_EQ(RunAll(*problem->Whole(), operands, false, threads, random), wanted);
       EXPECT_GT(problem->range_count(), 1);
       const auto windowed = problem->Windowed();
       ASSERT_EQ(windowed.has_value(), one.windows) << spec.shape.ToString();
-      if (windowed) EXPECT_EQ(Run(**windowed, operands, true, threads, random), wanted);
+      if (windowed) EXPECT_EQ(RunAll(**windowed, operands, true, threads, random), wanted);
     }
   }
 }
