@@ -16,7 +16,7 @@ AttributeKind KindOf(const FieldDescriptor& field) {
 TEST(Operations, AreInTheTableTheMessageAndTheRowsBelowTheSameNames) {
   std::vector<std::string> table, rows, members;
   for (const Descriptor* const descriptor : rpc::Operations()) table.emplace_back(descriptor->name);
-  for (const Row& row : kRows) rows.emplace_back(row.name);
+  for (const Row& row : Rows()) rows.emplace_back(row.name);
   const auto* const oneof = v1::Operation::descriptor()->oneof_decl(0);
   for (int i = 0; i < oneof->field_count(); ++i) members.push_back(oneof->field(i)->name());
   for (auto* names : {&table, &rows, &members}) std::sort(names->begin(), names->end());
