@@ -116,7 +116,7 @@ class Page(PageTest):
         figures = self.texts(".figure dt")
         self.assertNotIn("Latency, p99", figures)
         self.assertIn("Longest call", figures)
-        self.assertEqual(self.drawn("over-time", "c.data.datasets.map(d => d.label)"), ["rate", "max", "p50"])
+        self.assertEqual(self.drawn("over-time", "c.data.datasets.map(d => d.label)"), ["rate", "max", "p50", "errors"])
         self.assertIn("Callers waited 18% of the time", self.texts(".note")[0])
         ramp = load_samples.ramp_result()
         low = min(ramp["ramp"], key=lambda step: step["rate"])

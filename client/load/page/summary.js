@@ -66,6 +66,9 @@ function cellText(cell) {
 const figure = (label, value, note, state) =>
     (value === DASH ? null : {label, value, note: note || '', state: state || ''});
 
+/** The note of a figure, with its noise in front. */
+const noted = (noise, text) => [noiseText(noise).trim(), text].filter(Boolean).join('; ');
+
 function answersFigure(total) {
   const failed = errorsOf(total);
   const wrong = num(total.wrong) || 0;
@@ -99,7 +102,7 @@ function runFigures(data) {
                                'Highest rate held', perSecond(mode.best_rate),
                                `${percentileName(mode.percentile || 'p99')} under ${time(mode.bound_us)}`) :
                            null,
-    figure('Throughput', rate(total.bytes_per_second) + noiseText(total.noise), shareNote),
+    figure('Throughput', rate(total.bytes_per_second), noted(total.noise, shareNote)),
     figure('Calls', perSecond(total.calls_per_second), callsNote),
     figure('Latency, p50', timeOrNone(latency.p50), `half of ${count(total.calls)} calls`),
     figure('Latency, p99', timeOrNone(latency.p99), num(latency.p90) ? `p90 ${time(latency.p90)}` : ''),
@@ -133,8 +136,8 @@ function studyFigures(data) {
   const advice = data.recommendation;
   return [
     figure(
-        'Best throughput', rate(best.bytes_per_second) + noiseText(best.noise),
-        `${best.operation} of ${size(best.bytes)}`),
+        'Best throughput', rate(best.bytes_per_second),
+        noted(best.noise, `${best.operation} of ${size(best.bytes)}`)),
     ceiling ? figure(
                   'Of the limit', percent(best.bytes_per_second / ceiling.rate),
                   `${ceiling.words}, ${rate(ceiling.rate)}`) :
