@@ -99,8 +99,8 @@ class HostCompareWork final : public Work {
   Result<Check> Verify(Stream stream) override {
     TILEWIRE_RETURN_IF_ERROR(Run(stream));
     auto* const expected_of = operand().dtype == DType::kF32   ? Expected<float>
-                                    : operand().dtype == DType::kF64 ? Expected<double>
-                                                                     : Expected<uint8_t>;
+                              : operand().dtype == DType::kF64 ? Expected<double>
+                                                               : Expected<uint8_t>;
     const std::vector<uint64_t> expected = expected_of(a_.data(), b_.data(), operand().shape.elements());
     for (size_t i = 0; i < problem_->results().size(); ++i)
       if (std::memcmp(result_.data() + problem_->result_offset(i), &expected[i], 8) != 0)

@@ -13,7 +13,7 @@ namespace tilewire::compare {
 
 extern const Descriptor kDescriptor;
 
-/// The golden vectors, every metric alone and all of them together.
+/// The golden vectors, all metrics together.
 std::vector<PublishedCase> PublishedCases();
 
 std::unique_ptr<Problem> MakeProblem(Plan plan);

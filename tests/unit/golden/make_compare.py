@@ -67,7 +67,7 @@ def expected(dtype, pattern, n):
     largest = abs(ds[index]) if valid else math.nan
     values = [square_root(mean(squares, n)), mean(squares, n), squares, mean(magnitudes, n), magnitudes,
               mean(differences, n), differences, largest]
-    return [bits_of(v) for v in values] + [index & MASK, n - len(valid), sum(1 for x, y in pairs if not x == y)]
+    return [bits_of(v) for v in values] + [index & MASK, n - len(valid), sum(1 for x, y in pairs if x != y)]
 
 
 def main():
