@@ -166,7 +166,8 @@ def _study_cell(rng, operation, bytes_, block, lanes, connections, overlap):
     shape = (bytes_ / (bytes_ + 3e6)) * (block / (block + 2.5e5)) * (1 / (1 + block / 6e7)) * (1 - 0.42 / lanes)
     rate = wire * shape * (1 if overlap else 0.63) * (1 if operation == "rmse" else 0.8) * rng.uniform(0.97, 1.03)
     return {"operation": operation, "reduces": operation == "rmse", "bytes": bytes_, "block_bytes": block, "lanes": lanes,
-            "connections": connections, "overlap": overlap, "calls": 200, "bytes_per_second": rate, "p50_us": bytes_ / rate * 1e6, "overlap_factor": 1.7 * shape + 0.3 if overlap else 1.0,
+            "connections": connections, "overlap": overlap, "calls": 200, "bytes_per_second": rate, "p50_us": bytes_ / rate * 1e6,
+            "overlap_factor": 1.7 * shape + 0.3 if overlap else 1.0,
             "bottleneck": "receive" if connections < 6 else "stage"}
 
 
