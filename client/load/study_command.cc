@@ -108,7 +108,10 @@ int RunStudyCommand(const Globals& globals, const StudyOptions& arguments, const
   const auto server = Describe(globals, &probe, /*ceilings=*/true, interrupt, &exit_code);
   if (!server) return exit_code;
   auto vias = ViasOf(options, *server, &probe, interrupt.token());
-  if (!vias) return cli::PrintError(vias.error(), kExitBad);
+  if (!vias)
+    return cli::PrintError(vias.error(), interrupt.exit_code() != 0                  ? interrupt.exit_code()
+                                         : vias.error().code() == Code::kUnavailable ? kExitUnreachable
+                                                                                     : kExitBad);
   options.vias = *std::move(vias);
   const std::string started = IsoNow();
   const auto begin = std::chrono::steady_clock::now();

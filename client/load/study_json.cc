@@ -169,6 +169,8 @@ ordered_json StudyJson(const StudyOptions& options, const std::vector<OperationS
                                               : "all points but those left out were measured";
   CallStats total;
   for (const StudyPoint& point : study.points) total.Merge(point.stats);
+  // Operands that a dead server did not take are as much its failure as a call.
+  if (study.lost && !study.left_out.empty()) total.AddError(ErrorKey(study.left_out.back().status), 1);
   ordered_json json{{"schema", "tilewire-load/1"},
                     {"kind", "study"},
                     {"started", started},
