@@ -124,7 +124,7 @@ TEST_F(LoadStudyNoRegion, GoesOverTheWireAndSaysWhyNotOtherwise) {
   EXPECT_EQ(result["study"].size(), 4u);
   const auto refused = Study({"--sizes", "256KiB", "--via", "region,wire"});
   EXPECT_EQ(refused->Wait(100), 1) << refused->out();
-  EXPECT_NE(refused->err().find("REGIONS_OFF"), std::string::npos) << refused->err();
+  EXPECT_NE(refused->err().find("--allow-regions"), std::string::npos) << refused->err();
 }
 
 }  // namespace

@@ -202,10 +202,10 @@ TEST(Problem, ResultsLieAtMultiplesOf256Bytes) {
   for (const auto& [offset, result] :
        {std::pair(0, 0U), {256, 0U}, {511, 0U}, {512, 1U}, {767, 1U}, {768, 2U}, {779, 2U}})
     EXPECT_EQ(three.result_at(offset), result) << offset;
-  std::byte area[1];
+  std::vector<std::byte> area(1024);
   Buffers buffers;
-  three.PlaceResults(area, &buffers);
-  EXPECT_EQ(buffers.results[2], area + 768);
+  three.PlaceResults(area.data(), &buffers);
+  EXPECT_EQ(buffers.results[2], area.data() + 768);
   EXPECT_EQ(MakeCopy(Spec(DType::kU8, {300}))->result_bytes(), 300);
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/compare/problem.h"
-#include "kernels/compare/problem.h"
 #include "kernels/gaussian/problem.h"
 #include "kernels/rmse/problem.h"
 #include "kernels/transpose/problem.h"
@@ -27,7 +26,6 @@ constexpr Row kTable[] = {
     {v1::Operation::kRmse, &rmse::kDescriptor},
     {v1::Operation::kTranspose, &transpose::kDescriptor},
     {v1::Operation::kGaussianPdf, &gaussian::kDescriptor},
-    {v1::Operation::kCompare, &compare::kDescriptor},
     {v1::Operation::kCompare, &compare::kDescriptor},
 };
 
