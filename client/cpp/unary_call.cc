@@ -1,6 +1,7 @@
 #include "client/cpp/unary_call.h"
 
 #include <grpcpp/impl/client_unary_call.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/rpc_method.h>
 
 #include "client/cpp/convert.h"
