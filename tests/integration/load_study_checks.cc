@@ -10,10 +10,11 @@ namespace {
 
 using nlohmann::json;
 
-class LoadStudy : public Load {
+class StudyProgram : public Load {
  protected:
-  explicit LoadStudy(const std::vector<std::string>& flags = {"--allow-regions",
-                                                              "/tilewire-study-" + std::to_string(getpid())})
+  explicit StudyProgram(const std::vector<std::string>& flags = {"--allow-regions",
+                                                                 "/tilewire-study-" +
+                                                                     std::to_string(getpid())})
       : Load(flags) {}
 
   std::unique_ptr<Program> Study(const std::vector<std::string>& more) const {
@@ -37,7 +38,7 @@ class LoadStudy : public Load {
   }
 };
 
-TEST_F(LoadStudy, GoesBothWaysWhereTheServerOffersRegions) {
+TEST_F(StudyProgram, GoesBothWaysWhereTheServerOffersRegions) {
   const auto program = Study({"--sizes", "256KiB,1MiB", "--seconds", "0.05"});
   const json result = Finish(*program, 0);
   EXPECT_EQ(CellsVia(result, "region"), 4u) << "connections carry nothing there";
@@ -57,7 +58,7 @@ TEST_F(LoadStudy, GoesBothWaysWhereTheServerOffersRegions) {
   EXPECT_EQ(Regions(), 0);
 }
 
-TEST_F(LoadStudy, GoesTheWayItIsTold) {
+TEST_F(StudyProgram, GoesTheWayItIsTold) {
   EXPECT_EQ(
       CellsVia(Finish(*Study({"--sizes", "1MiB", "--seconds", "0.05", "--via", "region"}), 0), "region"), 2u);
   EXPECT_EQ(Received() + Sent(), 0) << "nothing crosses the wire";
@@ -70,7 +71,7 @@ TEST_F(LoadStudy, GoesTheWayItIsTold) {
   EXPECT_EQ(Kept(), 0u);
 }
 
-TEST_F(LoadStudy, AServerThatDiesIsAnErrorWhicheverWayArraysGo) {
+TEST_F(StudyProgram, AServerThatDiesIsAnErrorWhicheverWayArraysGo) {
   for (const char* via : {"wire", "region", "resident"}) {
     Program server(TILEWIRE_TILEWIRED,
                    Flags({"--allow-regions", "/tilewire-study-" + std::to_string(getpid())}));
@@ -91,7 +92,7 @@ TEST_F(LoadStudy, AServerThatDiesIsAnErrorWhicheverWayArraysGo) {
   }
 }
 
-TEST_F(LoadStudy, ARunWhoseServerDiesHasNoWrongAnswers) {
+TEST_F(StudyProgram, ARunWhoseServerDiesHasNoWrongAnswers) {
   for (const char* access : {"unary", "stream", "region", "resident"}) {
     Program server(TILEWIRE_TILEWIRED,
                    Flags({"--allow-regions", "/tilewire-study-" + std::to_string(getpid())}));
@@ -113,12 +114,12 @@ TEST_F(LoadStudy, ARunWhoseServerDiesHasNoWrongAnswers) {
   }
 }
 
-class LoadStudyNoRegion : public LoadStudy {
+class StudyProgramNoRegion : public StudyProgram {
  protected:
-  LoadStudyNoRegion() : LoadStudy(std::vector<std::string>()) {}
+  StudyProgramNoRegion() : StudyProgram(std::vector<std::string>()) {}
 };
 
-TEST_F(LoadStudyNoRegion, GoesOverTheWireAndSaysWhyNotOtherwise) {
+TEST_F(StudyProgramNoRegion, GoesOverTheWireAndSaysWhyNotOtherwise) {
   const json result = Finish(*Study({"--sizes", "256KiB", "--seconds", "0.05"}), 0);
   EXPECT_EQ(CellsVia(result, "wire"), 4u);
   EXPECT_EQ(result["study"].size(), 4u);
