@@ -23,7 +23,7 @@ set(engine_stores
 set(engine_job
     engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/copy_out.cc engine/job/help.cc
     engine/job/input_blocks.cc engine/job/intake.cc
-    engine/job/job.cc engine/job/life.cc engine/job/output.cc engine/job/output_blocks.cc engine/job/ranges.cc
+    engine/job/job.cc engine/job/life.cc engine/job/output.cc engine/job/output_blocks.cc engine/job/places.cc engine/job/ranges.cc
     engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
     engine/job/submissions.cc engine/job/window.cc engine/job/windowed.cc)
 tilewire_library(engine

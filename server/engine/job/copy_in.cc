@@ -18,7 +18,7 @@ void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
   int64_t at = grid_.begin(index);
   const bool shared = block.staging < 0;
   const std::byte* from =
-      shared ? resources_.regions[operand].data() + at : resources_.input_blocks[block.staging].data();
+      shared ? RegionToCopy(operand).data() + at : resources_.input_blocks[block.staging].data();
   const auto copy = shared ? &Lane::CopyInShared : &Lane::CopyIn;
   for (const int64_t end = grid_.end(index); at < end;) {
     const std::span<std::byte> to = PieceAt(resources_.buffers.operands[operand], at, end - at);
@@ -73,7 +73,7 @@ void Job::PumpRegionsLocked(Deferred* later) {
 
 Status Job::CheckRegionsLocked() const {
   for (const uint32_t operand : region_copies_.operands())
-    if (Status status = resources_.regions[operand].region->Check(); !status.ok()) return status;
+    if (Status status = RegionToCopy(operand).region->Check(); !status.ok()) return status;
   return {};
 }
 

@@ -36,7 +36,7 @@ void Job::StartCopyOutLocked(const Output::Copy& copy) {
   const int lane = LaneFor(Stage::kD2H);
   const bool shared = way_out_ == OutputWay::kRegion;
   std::byte* const to =
-      shared ? result_region().data() + copy.begin : resources_.output_blocks[copy.block].data();
+      shared ? result_region()->data() + copy.begin : resources_.output_blocks[copy.block].data();
   const Span span{.stage = Stage::kD2H,
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(copy.begin / block_bytes()),
@@ -70,7 +70,8 @@ void Job::WrittenLocked(const Output::Copy& copy, Deferred* later) {
   if (context_->host_memory) CountCopied(static_cast<uint64_t>(copy.bytes));
   const bool last = output_.IsLastWritten(copy);
   if (last)
-    if (const Status status = result_region().region->Check(); !status.ok()) return FailLocked(status, later);
+    if (const Status status = result_region()->region->Check(); !status.ok())
+      return FailLocked(status, later);
   output_.Written(copy);
   if (!last) PumpOutputLocked(later);
 }
@@ -78,7 +79,7 @@ void Job::WrittenLocked(const Output::Copy& copy, Deferred* later) {
 void Job::DeliverLocked(Deferred* later) {
   while (auto answer = output_.NextAnswer(streams_, InputOverLocked())) {
     OnOutput& on_output = answer->waiter.on_output;
-    if (stores_ && answer->waiter.stream == 0 && stored_ids_.empty()) {
+    if (stores() && answer->waiter.stream == 0 && stored_ids_.empty()) {
       storing_ = true;
       later->calls.push_back(
           [self = shared_from_this(), on_output = std::move(on_output)] { self->StoreResult(on_output); });

@@ -12,11 +12,17 @@ uint32_t LanesOf(const JobContext& context, const JobOptions& options, bool over
   return options.lanes > 0 ? std::min(all, static_cast<uint32_t>(options.lanes)) : all;
 }
 
-std::vector<uint32_t> InRegions(const JobResources& resources) {
+std::vector<uint32_t> CopiedFromRegions(const Places& places) {
   std::vector<uint32_t> operands;
-  for (uint32_t i = 0; i < resources.regions.size(); ++i)
-    if (resources.regions[i] && !resources.there[i]) operands.push_back(i);
+  for (uint32_t i = 0; i < places.operands.size(); ++i)
+    if (std::holds_alternative<CopiedFrom>(places.operands[i])) operands.push_back(i);
   return operands;
+}
+
+OutputWay WayOut(const ResultPlace& place) {
+  if (const auto* out = std::get_if<HandedOut>(&place))
+    return out->from == HandedOut::From::kBlocks ? OutputWay::kBlocks : OutputWay::kInPlace;
+  return std::holds_alternative<CopiedTo>(place) ? OutputWay::kRegion : OutputWay::kStay;
 }
 
 }  // namespace
@@ -31,16 +37,15 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       lanes_(LanesOf(*context, options, overlap_)),
       resources_(std::move(resources)),
       grid_{operation_->operands()[0].bytes(), resources_.block_bytes},
-      arriving_(static_cast<size_t>(std::count(resources_.there.begin(), resources_.there.end(), false))),
-      streamed_(arriving_ - InRegions(resources_).size()),
-      stores_(resources_.room || !resources_.room.existing().empty()),
-      way_out_(WayOut()),
+      arriving_(places().arriving()),
+      streamed_(places().streamed()),
+      way_out_(WayOut(places().result)),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!ResultWaits() || operation_->has_finish())),
       spans_(options.arrived, options.trace),
       window_(MakeWindow()),
       input_(MakeInput()),
-      region_copies_(InRegions(resources_), grid_.count(), MostCopies()),
+      region_copies_(CopiedFromRegions(places()), grid_.count(), MostCopies()),
       // A windowed job has no room for copies first, then kernels, which are for study.
       ranges_(*operation_, grid_, arriving_, !overlap_ && !window_),
       output_(*operation_, way_out_, block_bytes(),
@@ -55,12 +60,6 @@ Job::~Job() {
   if (timer_) timer_->Cancel(deadline_timer_);
 }
 
-OutputWay Job::WayOut() const {
-  if (stores_ || resources_.result_there) return OutputWay::kStay;
-  if (result_region()) return OutputWay::kRegion;
-  return resources_.output_in_place ? OutputWay::kInPlace : OutputWay::kBlocks;
-}
-
 std::optional<Window> Job::MakeWindow() const {
   if (resources_.ring.slots == 0) return std::nullopt;
   return std::optional<Window>(std::in_place, *operation_, resources_.ring, block_bytes(), arriving_);
@@ -69,8 +68,8 @@ std::optional<Window> Job::MakeWindow() const {
 InputBlocks Job::MakeInput() const {
   std::optional<size_t> staging;
   if (!resources_.inputs_in_place) staging = resources_.input_blocks.size();
-  InputBlocks input(resources_.there.size(), grid_.count(), staging, window());
-  for (uint32_t i = 0; i < resources_.there.size(); ++i)
+  InputBlocks input(places().operands.size(), grid_.count(), staging, window());
+  for (uint32_t i = 0; i < places().operands.size(); ++i)
     if (streamed(i)) input.Stream(i);
   return input;
 }
@@ -219,10 +218,9 @@ Timing Job::timing() const {
       timing.bottleneck_share = static_cast<double>(bytes) / (timing.of(stage) * 1e-6) / rate;
   };
   // Those rates are of the way between host and device; regions of device memory are on its far side.
-  const bool crosses_in =
-      !region_copies_.any() || !resources_.regions[region_copies_.operands()[0]].on_device();
+  const bool crosses_in = !region_copies_.any() || !RegionToCopy(region_copies_.operands()[0]).on_device();
   if (crosses_in) share(Stage::kH2D, timing.bytes_in + timing.region_bytes_in, context_->copy_rates.in);
-  if (!result_region().on_device())
+  if (!result_region() || !result_region()->on_device())
     share(Stage::kD2H, timing.bytes_out + timing.region_bytes_out, context_->copy_rates.out);
   return timing;
 }

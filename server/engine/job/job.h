@@ -58,17 +58,20 @@ class Job : public std::enable_shared_from_this<Job> {
   int64_t block_bytes() const { return resources_.block_bytes; }
   /// Whether the operand's bytes come over streams: it is neither a resident array nor in a region.
   bool streamed(uint32_t operand) const {
-    return !resources_.residents[operand] && !resources_.regions[operand];
+    return std::holds_alternative<Streamed>(places().operands[operand]);
   }
   /// Whether any operand's do.
   bool takes_input() const { return streamed_ > 0; }
   /// Whether the results stay on the device, as arrays: then there is no output.
-  bool stores() const { return stores_; }
+  bool stores() const {
+    return std::holds_alternative<Stored>(places().result) ||
+           std::holds_alternative<StoredBefore>(places().result);
+  }
   /// Where the results are written, each at its Problem::result_offset(): then there is no output either.
-  /// Null region: nowhere.
-  const RegionPart& result_region() const { return resources_.result_region; }
+  /// Null: nowhere.
+  const RegionPart* result_region() const { return RegionOf(places().result); }
   /// Whether the results are told by NextOutput().
-  bool hands_out() const { return !stores_ && !result_region(); }
+  bool hands_out() const { return places().handed_out(); }
   /// The id of a result's array; empty until stream 0 was told that nothing is left.
   std::string stored_id(size_t result = 0) const;
   /// Starts what needs no input. Once, before anything else.
@@ -156,7 +159,11 @@ class Job : public std::enable_shared_from_this<Job> {
   /// enough for other jobs to get on the lanes.
   static constexpr int64_t kCopiesPerLane = 4;
 
-  OutputWay WayOut() const;
+  const Places& places() const { return resources_.places; }
+  /// Of an operand that is copied from one.
+  const RegionPart& RegionToCopy(uint32_t operand) const {
+    return std::get<CopiedFrom>(places().operands[operand]).part;
+  }
   InputBlocks MakeInput() const;
   std::optional<Window> MakeWindow() const;
   const Window* window() const { return window_ ? &*window_ : nullptr; }
@@ -218,7 +225,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool MayBeHelped() const { return context_->small && arriving_ == streamed_ && !result_region(); }
   /// Not where lanes compute, which takes as long as it takes.
   bool MayBeAwaited() const {
-    return !context_->small && !context_->host_memory && arriving_ == 0 && resources_.output_in_place;
+    return !context_->small && !context_->host_memory && arriving_ == 0 && way_out_ == OutputWay::kInPlace;
   }
   /// The one of the first kernel.
   Lane* HelpedLane() const { return context_->lanes[HasStageLanes() ? 1 : 0]; }
@@ -233,9 +240,8 @@ class Job : public std::enable_shared_from_this<Job> {
   const uint32_t lanes_;  ///< of the context's, from the first
   JobResources resources_;
   const BlockGrid grid_;   ///< of every operand
-  const size_t arriving_;  ///< operands that are not there: from regions, and
-  const size_t streamed_;  ///< those whose bytes come over streams
-  const bool stores_;
+  const size_t arriving_;  ///< operands that come in blocks: from regions, and
+  const size_t streamed_;  ///< over streams
   const OutputWay way_out_;
   /// The job has one lane, which runs submissions in order: what depends on a submission is enqueued right
   /// behind it instead of when its completion was noticed. Spares a small request the waits in between.

@@ -79,7 +79,7 @@ void Job::StreamLost(int stream, const Status& why) {
 
 void Job::FailLocked(const Status& status, Deferred* later) {
   if (!status_.ok()) return;
-  if (stores_ ? storing_ : EverythingTakenLocked() && streams_.joined_done()) return;
+  if (stores() ? storing_ : EverythingTakenLocked() && streams_.joined_done()) return;
   status_ = status;
   input_.WakeAll(&later->calls);
   for (OutputWaiter& waiter : output_.TakeWaiters())

@@ -16,8 +16,8 @@ Buffers Job::BuffersOf(int64_t range) const {
   if (!window_) return resources_.buffers;
   const int64_t begin = operation_->range_bytes(range).begin, slot = window_->PlaceOf(begin).at;
   Buffers buffers = resources_.buffers;
-  for (size_t i = 0; i < resources_.there.size(); ++i)
-    buffers.operands[i] += resources_.there[i] ? begin : slot;  // what is there lies whole
+  for (size_t i = 0; i < places().operands.size(); ++i)
+    buffers.operands[i] += Arrives(places().operands[i]) ? slot : begin;  // what is there lies whole
   if (ResultInRing()) buffers.results[0] += slot;
   return buffers;
 }
