@@ -107,11 +107,12 @@ std::span<std::byte> Job::PlaceIn(const Block& block, uint32_t operand, int64_t 
   return {resources_.input_blocks[block.staging].data() + within, static_cast<size_t>(bytes)};
 }
 
-void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
+void Job::CommitBlock(uint32_t operand, int64_t index, Block block, const Span* staged) {
   const int64_t bytes = grid_.length(index);
   Deferred later;
   {
     MutexLock lock(mutex_);
+    if (staged) spans_.Add(*staged);
     if (!status_.ok()) return input_.Free(block);
     input_.Arrived(bytes);
     if (window_) window_->Committed(index);

@@ -91,8 +91,9 @@ class Job : public std::enable_shared_from_this<Job> {
   /// Where byte `offset` of `operand` goes, which lies in `block`, and how many of the `bytes` from there on
   /// fit, 1 or more.
   std::span<std::byte> PlaceIn(const Block& block, uint32_t operand, int64_t offset, int64_t bytes) const;
-  /// The block holds all its bytes: copies it to its place and frees it.
-  void CommitBlock(uint32_t operand, int64_t index, Block block);
+  /// The block holds all its bytes: copies it to its place and frees it. `staged`: how its last bytes got
+  /// there; null where that is not to be recorded.
+  void CommitBlock(uint32_t operand, int64_t index, Block block, const Span* staged);
   /// Gives an unfinished block back unused.
   void ReturnBlock(Block block);
   /// Calls `function` once TakeBlock(index) may succeed or the job has failed; maybe at once. Fails the job
