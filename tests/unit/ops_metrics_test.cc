@@ -20,7 +20,7 @@
 namespace tilewire::ops {
 namespace {
 
-class MetricsTest : public testing::Test {
+class MetricsTest : public ::testing::Test {
  protected:
   void SetUp() override { InitLogging("text", "error"); }
 
