@@ -81,7 +81,7 @@ TEST(Connections, EndsAreSeen) {
 
 TEST(Connections, WhoDoesNotBeginHttp2IsClosed) {
   auto options = OnLoopback();
-  options.rpc.connections.handshake_seconds = 0.1;
+  options.rpc.connections.handshake_seconds = 0.5;
   TestServer server(options);
   RawConnection silent(server.address());
   silent.WaitForEnd();
@@ -93,7 +93,7 @@ TEST(Connections, WhoDoesNotBeginHttp2IsClosed) {
 
 TEST(Connections, WithoutCallsTheyAreClosedAndComeBack) {
   auto options = OnLoopback();
-  options.rpc.connections.idle_seconds = 0.2;
+  options.rpc.connections.idle_seconds = 0.5;
   TestServer server(options);
   RawStream busy(server.Connect());
   ASSERT_TRUE(busy.Open(TransposeOpen(v1::DTYPE_F32, {64})));
@@ -117,7 +117,7 @@ TEST(Connections, UnixSocketsTooAreClosedWhenIdle) {
   const std::string path = ::testing::TempDir() + "idle-" + std::to_string(getpid()) + ".sock";
   auto options = OnLoopback();
   options.rpc.listen = {"unix:" + path};
-  options.rpc.connections.idle_seconds = 0.2;
+  options.rpc.connections.idle_seconds = 0.5;
   TestServer server(options);
   const auto channel = server.Connect();
   EXPECT_TRUE(Eventually([&] { return channel->GetState(false) != GRPC_CHANNEL_READY; }));
@@ -146,9 +146,10 @@ TEST(Connections, OverTheLimitTheyAreClosedAndTheRestGoesOn) {
 /// D1: more connections than there are descriptors, and what is left when they have gone.
 TEST(Connections, MoreThanDescriptorsDoNotMakeItDeaf) {
   const std::string path = ::testing::TempDir() + "flood-" + std::to_string(getpid()) + ".sock";
-  Program program("/bin/sh", {"-c", "ulimit -n 1024; exec \"$0\" \"$@\"", TILEWIRE_TILEWIRED, "--device",
-                              "cpu", "--listen", "127.0.0.1:0", "--listen", "unix:" + path,
-                              "--metrics-listen", "127.0.0.1:0", "--device-bytes", "64MiB"});
+  Program program("/bin/sh",
+                  {"-c", "ulimit -n 1024; exec \"$0\" \"$@\"", TILEWIRE_TILEWIRED, "--device", "cpu",
+                   "--listen", "127.0.0.1:0", "--listen", "unix:" + path, "--metrics-listen", "127.0.0.1:0",
+                   "--device-bytes", "64MiB", "--handshake-seconds", "600"});
   const auto addresses = program.Ready(2);
   const std::string metrics = program.MetricsAddress();
   const auto works = [](const std::string& address) {
