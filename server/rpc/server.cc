@@ -150,7 +150,7 @@ Status ServerImpl::Listen() {
   for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeJobs(q); });
   SetLive(true);
   SetReady(true);
-  listener_->Start([door = std::move(door)](Descriptor connection) {
+  listener_->Start([door = std::move(door)](FileDescriptor connection) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
     parameters.fd = connection.Release();  // gRPC closes it
     door->HandleNewConnection(&parameters);

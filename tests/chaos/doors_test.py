@@ -139,6 +139,8 @@ class Doors(unittest.TestCase):
             try:
                 for made in make(server.address):
                     kept.append(made)
+                    if isinstance(made, http2.Connection):
+                        self.addCleanup(made.close)
             finally:
                 over.set()
                 caller.join()
@@ -166,7 +168,7 @@ class Doors(unittest.TestCase):
         self.attack("D3", lambda address: rapid_resets(address, b"/tilewire.v1.Kernels/Rmse", 10, 4_000 * OPTIONS.scale))
 
     def test_rapid_resets_of_an_unknown_method(self):
-        self.attack("D3 unknown", lambda address: rapid_resets(address, b"/no.Such/Method", 10, 4_000 * OPTIONS.scale))
+        self.attack("D3 unknown", lambda address: rapid_resets(address, b"/no.Such/Method", 10, 1_000 * OPTIONS.scale))
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ class Shedding : public ::testing::Test {
              }};
 };
 
-void SendAll(const Descriptor& fd, size_t bytes) {
+void SendAll(const FileDescriptor& fd, size_t bytes) {
   const std::string data(bytes, 'x');
   for (size_t at = 0; at < bytes;) {
     const ssize_t n = send(fd.get(), data.data() + at, bytes - at, MSG_NOSIGNAL);
@@ -104,7 +104,7 @@ TEST_F(Shedding, EndsThoseThatHoldMost) {
 TEST_F(Shedding, EndsWhoseCallsComeToNothing) {
   const auto good = Connect(door_.address()), bad = Connect(door_.address());
   ASSERT_TRUE(door_.Inside(2));
-  const auto account_of = [&](const Descriptor& fd) {
+  const auto account_of = [&](const FileDescriptor& fd) {
     sockaddr_in here{};
     socklen_t bytes = sizeof here;
     EXPECT_EQ(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&here), &bytes), 0);

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "server/rpc/listener/descriptor.h"
+#include "server/rpc/listener/file_descriptor.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/program.h"
 
@@ -45,7 +45,7 @@ class RawConnection {
   }
 
  private:
-  rpc::Descriptor fd_;
+  rpc::FileDescriptor fd_;
 };
 
 const std::string kPreface =

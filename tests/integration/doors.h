@@ -19,7 +19,7 @@
 namespace tilewire::testing {
 
 using rpc::ConnectionLimits;
-using rpc::Descriptor;
+using rpc::FileDescriptor;
 using rpc::Listener;
 using rpc::Refusal;
 
@@ -41,7 +41,7 @@ class Door {
   explicit Door(const ConnectionLimits& limits = {}, const std::vector<std::string>& listen = {"127.0.0.1:0"},
                 rpc::MemoryWatch::Read memory = nullptr)
       : listener_(Listener::Open(listen, limits, &observer, std::move(memory)).value()) {
-    listener_->Start([this](Descriptor connection) {
+    listener_->Start([this](FileDescriptor connection) {
       const std::lock_guard lock(mutex_);
       inside_.push_back(std::move(connection));
     });
@@ -71,7 +71,7 @@ class Door {
 
  private:
   std::mutex mutex_;
-  std::vector<Descriptor> inside_;
+  std::vector<FileDescriptor> inside_;
   std::unique_ptr<Listener> listener_;
 };
 
@@ -88,8 +88,8 @@ inline int PortOf(const std::string& address) {
 }
 
 /// Connects `fd`, or a new socket, to 127.0.0.1 from another address of this machine.
-inline Descriptor Connect(const std::string& address, const std::string& from = "127.0.0.1",
-                          Descriptor fd = Descriptor(socket(AF_INET, SOCK_STREAM, 0))) {
+inline FileDescriptor Connect(const std::string& address, const std::string& from = "127.0.0.1",
+                              FileDescriptor fd = FileDescriptor(socket(AF_INET, SOCK_STREAM, 0))) {
   const auto here = V4(from, 0), there = V4("127.0.0.1", PortOf(address));
   EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
   EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&there), sizeof there), 0);
@@ -97,7 +97,7 @@ inline Descriptor Connect(const std::string& address, const std::string& from = 
 }
 
 /// Whether the other end closes it, rather than sends anything.
-inline bool IsClosed(const Descriptor& fd) {
+inline bool IsClosed(const FileDescriptor& fd) {
   char byte = 0;
   return read(fd.get(), &byte, 1) <= 0;
 }

@@ -93,12 +93,12 @@ class NoDescriptors {
 
  private:
   rlimit before_{};
-  std::vector<Descriptor> all_;
+  std::vector<FileDescriptor> all_;
 };
 
 TEST(Listener, HearsAgainAfterDescriptorsRanOut) {
   Door door;
-  Descriptor first(socket(AF_INET, SOCK_STREAM, 0)), second(socket(AF_INET, SOCK_STREAM, 0));
+  FileDescriptor first(socket(AF_INET, SOCK_STREAM, 0)), second(socket(AF_INET, SOCK_STREAM, 0));
   NoDescriptors none(256);
   EXPECT_TRUE(IsClosed(Connect(door.address(), "127.0.0.1", std::move(first)))) << "not left in the backlog";
   EXPECT_TRUE(IsClosed(Connect(door.address(), "127.0.0.1", std::move(second))));
@@ -124,7 +124,7 @@ TEST(Listener, TakesNobodyInAfterStop) {
   const auto client = Connect(door.address());
   ASSERT_TRUE(door.Inside(1));
   door.listener().Stop();
-  const Descriptor late(socket(AF_INET, SOCK_STREAM, 0));
+  const FileDescriptor late(socket(AF_INET, SOCK_STREAM, 0));
   const auto there = V4("127.0.0.1", PortOf(door.address()));
   EXPECT_NE(connect(late.get(), reinterpret_cast<const sockaddr*>(&there), sizeof there), 0);
   EXPECT_EQ(door.observer.opened, 1);

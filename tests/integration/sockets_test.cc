@@ -59,7 +59,7 @@ TEST(Sockets, TakesNoUnixSocketFromAServerThatLives) {
   at.sun_family = AF_UNIX;
   path.copy(at.sun_path, sizeof at.sun_path - 1);
   {
-    const Descriptor dead(socket(AF_UNIX, SOCK_STREAM, 0));
+    const FileDescriptor dead(socket(AF_UNIX, SOCK_STREAM, 0));
     ASSERT_EQ(bind(dead.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
   }
   ASSERT_EQ(access(path.c_str(), F_OK), 0);

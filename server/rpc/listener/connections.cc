@@ -36,7 +36,7 @@ std::optional<Refusal> Connections::Refuse(const Peer& peer) const {
   return std::nullopt;
 }
 
-Connections::Id Connections::Add(Peer peer, Descriptor second) {
+Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
   observer_->OnConnectionOpened();
   const MutexLock lock(mutex_);
   ++by_peer_[peer.group];

@@ -11,7 +11,7 @@
 
 #include "server/base/mutex.h"
 #include "server/rpc/listener/account.h"
-#include "server/rpc/listener/descriptor.h"
+#include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/listener/observer.h"
 #include "server/rpc/listener/peer.h"
@@ -31,7 +31,7 @@ class Connections {
   /// Why there is no place for another one of that peer; none: there is.
   std::optional<Refusal> Refuse(const Peer& peer) const;
   /// One that nobody refuses. `second` is a descriptor of its socket.
-  Id Add(Peer peer, Descriptor second);
+  Id Add(Peer peer, FileDescriptor second);
   /// It has ended. No-op where it is not known.
   void Remove(Id id);
   /// All have ended.
@@ -51,7 +51,7 @@ class Connections {
  private:
   struct Connection {
     Peer peer;
-    Descriptor second;
+    FileDescriptor second;
     std::shared_ptr<ConnectionAccount> account = std::make_shared<ConnectionAccount>();
     Burden burden;
     bool ended = false;  ///< by us

@@ -39,8 +39,8 @@ Status Errno(const std::string& what) {
   return Status(Code::kUnavailable, "CANNOT_LISTEN", what + ": " + std::strerror(errno));
 }
 
-Descriptor OpenSpare() {
-  return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+FileDescriptor OpenSpare() {
+  return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 void SetOption(int fd, int level, int option, int value) {
@@ -78,11 +78,11 @@ Result<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::string>&
   for (const std::string& address : addresses) {
     TILEWIRE_ASSIGN_OR_RETURN(ListeningSockets listening, ListenOn(address));
     listener->addresses_.push_back(listening.address());
-    for (const Descriptor& socket : listening.sockets()) listener->sockets_.push_back(socket.get());
+    for (const FileDescriptor& socket : listening.sockets()) listener->sockets_.push_back(socket.get());
     listener->listening_.push_back(std::move(listening));
   }
-  listener->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  listener->stop_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  listener->epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  listener->stop_ = FileDescriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   listener->spare_ = OpenSpare();
   if (!listener->epoll_ || !listener->stop_ || !listener->spare_) return Fail(Errno("preparing to listen"));
   TILEWIRE_RETURN_IF_ERROR(listener->Watch(listener->stop_.get(), EPOLLIN, kStop));
@@ -112,8 +112,8 @@ void Listener::Stop() {
   sockets_.clear();
 }
 
-Result<std::vector<Descriptor>> Listener::DialAll() {
-  std::vector<Descriptor> dials;
+Result<std::vector<FileDescriptor>> Listener::DialAll() {
+  std::vector<FileDescriptor> dials;
   for (const int socket : sockets_) {
     dials.push_back(own_dials_.Dial(socket));
     if (!dials.back()) return Fail(Errno("dialling the server itself"));
@@ -172,7 +172,7 @@ void Listener::AcceptFrom(int socket) {
   for (int i = 0; i < kAcceptsInARow; ++i) {
     sockaddr_storage from{};
     socklen_t bytes = sizeof from;
-    Descriptor connection(
+    FileDescriptor connection(
         accept4(socket, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (connection) {
       Take(std::move(connection), from);
@@ -204,7 +204,7 @@ std::optional<Refusal> Listener::Judge(int fd, const Peer& peer) {
   return std::nullopt;
 }
 
-void Listener::Take(Descriptor connection, const sockaddr_storage& from) {
+void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
   Peer peer = PeerOf(connection.get(), from);
   const bool own = own_dials_.Take(peer);
   if (const auto refusal = Judge(connection.get(), peer); refusal && !own) {
@@ -212,7 +212,7 @@ void Listener::Take(Descriptor connection, const sockaddr_storage& from) {
     return Refused(*refusal);
   }
   if (from.ss_family != AF_UNIX) PrepareTcp(connection.get());
-  Descriptor second(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+  FileDescriptor second(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
   if (!second) {
     connection.Reset();
     return Refused(Refusal::kDescriptors);
@@ -229,7 +229,7 @@ void Listener::Take(Descriptor connection, const sockaddr_storage& from) {
 
 bool Listener::AcceptAndDrop(int socket) {
   spare_.Reset();
-  Descriptor dropped(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC));
+  FileDescriptor dropped(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC));
   const bool any = static_cast<bool>(dropped);
   dropped.Reset();
   spare_ = OpenSpare();

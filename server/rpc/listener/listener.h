@@ -24,7 +24,7 @@ namespace tilewire::rpc {
 class Listener {
  public:
   /// Takes a connected socket and closes it when it is done with it.
-  using HandOver = std::function<void(Descriptor connection)>;
+  using HandOver = std::function<void(FileDescriptor connection)>;
 
   /// Listens on all of `addresses` (sockets.h); nobody is taken in before Start. `observer` outlives it.
   /// `memory`: in place of this process' own, for tests.
@@ -49,7 +49,7 @@ class Listener {
   }
 
   /// A connection to each socket that it listens on, under way, which no limit refuses. Not after Stop.
-  Result<std::vector<Descriptor>> DialAll();
+  Result<std::vector<FileDescriptor>> DialAll();
 
  private:
   Listener(const ConnectionLimits& limits, uint64_t open_files, ConnectionObserver* observer,
@@ -63,7 +63,7 @@ class Listener {
   void GiveBack();
   /// Takes what waits at a socket, some of it.
   void AcceptFrom(int socket);
-  void Take(Descriptor connection, const sockaddr_storage& from);
+  void Take(FileDescriptor connection, const sockaddr_storage& from);
   std::optional<Refusal> Judge(int fd, const Peer& peer);
   /// A connection of a process that has no descriptor left. Whether there was one: accept does not look
   /// before it has a descriptor.
@@ -77,7 +77,7 @@ class Listener {
   std::vector<ListeningSockets> listening_;
   std::vector<std::string> addresses_;
   std::vector<int> sockets_;  ///< of all addresses
-  Descriptor epoll_, stop_, spare_;
+  FileDescriptor epoll_, stop_, spare_;
   Connections connections_;
   OwnDials own_dials_;
   HandOver hand_over_;

@@ -11,13 +11,13 @@ namespace {
 constexpr size_t kMostNames = 256;
 }  // namespace
 
-Descriptor OwnDials::Dial(int listener) {
+FileDescriptor OwnDials::Dial(int listener) {
   sockaddr_storage at{};
   socklen_t bytes = sizeof at;
   auto* const address = reinterpret_cast<sockaddr*>(&at);
   if (getsockname(listener, address, &bytes) != 0) return {};
   const MutexLock lock(mutex_);
-  Descriptor fd(socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  FileDescriptor fd(socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   // A wildcard is this machine, when it is dialled.
   if (!fd || (connect(fd.get(), address, bytes) != 0 && errno != EINPROGRESS)) return {};
   if (at.ss_family == AF_UNIX) return fd;  // its process is asked for

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "server/base/mutex.h"
-#include "server/rpc/listener/descriptor.h"
+#include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/peer.h"
 
 namespace tilewire::rpc {
@@ -16,7 +16,7 @@ class OwnDials {
  public:
   /// Begins to connect, without waiting, to where the socket `listener` listens. None where that fails at
   /// once, with errno set.
-  Descriptor Dial(int listener);
+  FileDescriptor Dial(int listener);
   /// Whether the connection that just came in from `peer` is one of them. Each is told of once.
   bool Take(const Peer& peer);
 

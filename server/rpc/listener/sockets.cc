@@ -84,7 +84,7 @@ SocketAddress AnyHost(in_port_t port) {
 
 /// An errno where it does not listen.
 struct Opened {
-  Descriptor socket;
+  FileDescriptor socket;
   int error = 0;
 };
 
@@ -93,7 +93,7 @@ Opened Fails() {
 }
 
 Opened OpenTcp(const SocketAddress& at) {
-  Descriptor fd(socket(at.storage.ss_family, kSocketType, 0));
+  FileDescriptor fd(socket(at.storage.ss_family, kSocketType, 0));
   if (!fd) return Fails();
   const int on = 1, v6_only = at.is_wildcard() ? 0 : 1;
   // Connections of a server that has just ended do not keep the port; one that listens does.
@@ -116,7 +116,7 @@ bool NotOnThisMachine(int error) {
 
 /// All of them on one port, the first's where it was picked. Addresses that this machine does not have are
 /// left out while there are others: "localhost" often means more than there is.
-Opened OpenAll(std::vector<SocketAddress> addresses, std::vector<Descriptor>* sockets) {
+Opened OpenAll(std::vector<SocketAddress> addresses, std::vector<FileDescriptor>* sockets) {
   sockets->clear();
   int error = 0;
   for (SocketAddress& at : addresses) {
@@ -133,7 +133,7 @@ Opened OpenAll(std::vector<SocketAddress> addresses, std::vector<Descriptor>* so
 
 /// Whether somebody answers there: an errno, 0 where somebody does.
 int Dial(const sockaddr_un& at) {
-  const Descriptor fd(socket(AF_UNIX, kSocketType, 0));
+  const FileDescriptor fd(socket(AF_UNIX, kSocketType, 0));
   if (!fd) return errno;
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) return 0;
   return errno == EAGAIN ? 0 : errno;  // so busy that its queue is full
@@ -180,7 +180,7 @@ Status ListeningSockets::ListenOnUnix(const std::string& path) {
     if (error != ECONNREFUSED) return Cannot(address_, std::string("it exists: ") + std::strerror(error));
     if (unlink(path.c_str()) != 0) return Cannot(address_, ErrnoText(errno));
   }
-  Descriptor fd(socket(AF_UNIX, kSocketType, 0));
+  FileDescriptor fd(socket(AF_UNIX, kSocketType, 0));
   if (!fd || bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
     return Cannot(address_, ErrnoText(errno));
   path_ = path;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/array/status.h"
-#include "server/rpc/listener/descriptor.h"
+#include "server/rpc/listener/file_descriptor.h"
 
 namespace tilewire::rpc {
 
@@ -21,7 +21,7 @@ class ListeningSockets {
 
   /// As it was asked for, with the port that was picked.
   const std::string& address() const { return address_; }
-  const std::vector<Descriptor>& sockets() const { return sockets_; }
+  const std::vector<FileDescriptor>& sockets() const { return sockets_; }
 
  private:
   friend Result<ListeningSockets> ListenOn(const std::string& address);
@@ -30,7 +30,7 @@ class ListeningSockets {
   Status ListenOnTcp();
 
   std::string address_;
-  std::vector<Descriptor> sockets_;
+  std::vector<FileDescriptor> sockets_;
   std::string path_;  ///< of the socket file; empty where there is none
   dev_t device_ = 0;  ///< which file that was
   ino_t inode_ = 0;

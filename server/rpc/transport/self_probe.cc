@@ -47,12 +47,12 @@ std::string SelfProbe::Ask() const {
   auto connections = dial_all_();
   if (!connections) return std::string(connections.error().message());
   std::string why;
-  for (Descriptor& connection : *connections)
+  for (FileDescriptor& connection : *connections)
     if (why.empty()) why = AskOver(std::move(connection));
   return why;
 }
 
-std::string SelfProbe::AskOver(Descriptor connection) const {
+std::string SelfProbe::AskOver(FileDescriptor connection) const {
   if (std::string why = WaitForConnection(connection.get()); !why.empty()) return why;
   const auto stub = v1::Device::NewStub(
       grpc::CreateCustomInsecureChannelFromFd("self-probe", connection.Release(), grpc::ChannelArguments()));

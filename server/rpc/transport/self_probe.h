@@ -9,7 +9,7 @@
 
 #include "kernels/array/status.h"
 #include "server/base/mutex.h"
-#include "server/rpc/listener/descriptor.h"
+#include "server/rpc/listener/file_descriptor.h"
 
 namespace tilewire::rpc {
 
@@ -19,7 +19,7 @@ class SelfProbe {
  public:
   using Report = std::function<void(bool live, const std::string& why)>;
   /// Sockets that are connected, or about to be, to each that the server listens on.
-  using DialAll = std::function<Result<std::vector<Descriptor>>()>;
+  using DialAll = std::function<Result<std::vector<FileDescriptor>>()>;
   SelfProbe(DialAll dial_all, std::string token, Report report);
   ~SelfProbe();
 
@@ -27,7 +27,7 @@ class SelfProbe {
   void Run();
   /// Why the server does not answer; empty: it does.
   std::string Ask() const;
-  std::string AskOver(Descriptor connection) const;
+  std::string AskOver(FileDescriptor connection) const;
 
   const DialAll dial_all_;
   const std::string token_;

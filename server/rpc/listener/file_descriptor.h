@@ -8,16 +8,16 @@
 namespace tilewire::rpc {
 
 /// Thread-compatible.
-class Descriptor {
+class FileDescriptor {
  public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}  ///< −1: none
-  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}  ///< −1: none
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.Release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     if (this != &other) Reset(other.Release());
     return *this;
   }
-  ~Descriptor() { Reset(); }
+  ~FileDescriptor() { Reset(); }
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
