@@ -5,11 +5,12 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--image] [--tidy] [--list]
+Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--wheel] [--image] [--tidy] [--list]
   (no option)  what a build of the programs and of the bundle needs
   --tests      that, and what the tests need (GoogleTest, Python with numpy and gRPC, HAProxy, linters, clang;
                on Debian also Chromium and protoc-gen-go)
   --python     also Python with numpy (the quickstart's check)
+  --wheel      also what builds the Python package (Python's headers and venv)
   --image      also what makes a container image and tests it (buildah, podman, debootstrap)
   --tidy       also clang-tidy
   --runtime    only what a machine needs to run a finished bundle
@@ -24,6 +25,7 @@ readonly BUILD_PACKAGES=(
   libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev
   libjs-chart.js)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
+readonly WHEEL_PACKAGES=(python3 python3-dev python3-venv)
 # The HAProxy that its package may start listens nowhere until somebody configures it.
 # clang-16 builds with sanitizers and looks at locks, the rest at form (tests/lint.sh) and time (tests/repeat.sh).
 readonly TEST_PACKAGES=(libgtest-dev libgmock-dev haproxy mold clang-16 libclang-rt-16-dev llvm-16 clang-format-14 shellcheck stress-ng
@@ -108,6 +110,7 @@ main() {
         packages+=("${TEST_PACKAGES[@]}")
         if grep -qsx 'ID=debian' /etc/os-release; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
       --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
+      --wheel) packages+=("${WHEEL_PACKAGES[@]}") ;;
       --image) packages+=("${IMAGE_PACKAGES[@]}") ;;
       --tidy) packages+=(clang-tidy-14) ;;
       --list) list=yes ;;

@@ -138,6 +138,7 @@ Everything is right. What next:
   $BUILD/bin/tilewired        a server on localhost:50051 (Ctrl-C ends it)
   $BUILD/bin/tilewire info    in another terminal: what it runs on
   $BUILD/bin/tilewire --help  what else the client can do
+  deploy/wheel.sh                   the Python package, to install with pip
   tests/run.sh --quick              build and run the tests
 TEXT
 }

@@ -4,7 +4,7 @@ then the slowest entries.
 
 Usage: count.py JUNIT REPORTS [--slowest N]
 
-JUNIT is what `ctest --output-junit` wrote, one entry a GoogleTest suite or a script. REPORTS is the folder in which the
+JUNIT is what `ctest --output-junit` wrote, one entry a GoogleTest suite or a script, or `pytest --junitxml`. REPORTS is the folder in which the
 suites left reports of their own, PROGRAM.SUITE.xml: where an entry has one its cases count, elsewhere the entry does. An
 entry that failed although all its reported cases passed (a crash, a leak found at the end, a time limit) is one failure
 more. Exit code 1 where something failed or nothing was counted, 2 for files that cannot be read.
@@ -36,7 +36,7 @@ def cases_of(report):
 
 
 def entry_outcome(entry):
-    if entry.find("failure") is not None or entry.get("status") == "fail":
+    if entry.find("failure") is not None or entry.find("error") is not None or entry.get("status") == "fail":
         return "failed"
     return "skipped" if entry.find("skipped") is not None or entry.get("status") in ("notrun", "disabled") else "passed"
 

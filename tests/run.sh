@@ -59,19 +59,40 @@ build() {
   cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"}
 }
 
+# add_counts JUNIT REPORTS: adds what a run of tests wrote down to the totals.
+add_counts() {
+  local result=0 counts p f s
+  counts=$(python3 -B tests/count.py --slowest 10 "$@") || result=1
+  printf '%s\n' "$counts" | tail -n +2
+  read -r p f s <<<"$(head -n 1 <<<"$counts")"
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  return "$result"
+}
+
 # run_tests PRESET CTEST-ARGUMENTS...: one CTest run, its counts added to the totals.
 run_tests() {
-  local preset=$1 result=0 counts p f s
+  local preset=$1 result=0
   local junit=$PWD/build/$preset/junit.xml reports=$PWD/build/$preset/reports
   shift
   rm -rf "$junit" "$reports"
   "${unrandomised[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$junit" -j "$jobs" "$@" ||
     result=$?
-  counts=$(python3 -B tests/count.py --slowest 10 "$junit" "$reports") || result=1
-  printf '%s\n' "$counts" | tail -n +2
-  read -r p f s <<<"$(head -n 1 <<<"$counts")"
-  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  add_counts "$junit" "$reports" || result=1
   return "$result"
+}
+
+# The tests of the Python package, on the wheel that deploy/wheel.sh has just built.
+run_python() {
+  local result=0 junit=$PWD/build/wheel/junit.xml wheels=(build/wheel/dist/*.whl)
+  rm -f "$junit"
+  client/python/tests/run.sh "${wheels[0]}" --junitxml "$junit" || result=$?
+  add_counts "$junit" build/wheel/no-reports || result=1
+  return "$result"
+}
+
+build_wheel() {
+  rm -rf build/wheel/dist
+  deploy/wheel.sh --output build/wheel/dist --no-install
 }
 
 # run_script NAME COMMAND...: a test that CTest does not know; exit code 77 says that it was skipped.
@@ -96,9 +117,11 @@ run_full() {
   local bundle=build/release/bundle
   run_stage "dev: build" build dev
   run_stage "dev: tests" run_tests dev
-  if [[ $install == yes ]]; then run_stage "more packages" deploy/install-deps.sh --image --tidy; fi
+  if [[ $install == yes ]]; then run_stage "more packages" deploy/install-deps.sh --image --tidy --wheel; fi
   run_stage "clang-tidy" tests/tidy.sh
   run_stage "release: bundle" build_bundle
+  run_stage "python: wheel" build_wheel
+  run_stage "python: tests" run_python
   run_stage "image" run_script image tests/image/image_test.py "$bundle"
   run_stage "dockerfile" run_script dockerfile tests/image/dockerfile_test.py "$bundle"
 }

@@ -31,7 +31,7 @@ void MaybePrintTiming(const Globals& globals, const client::Reply& reply) {
 
 void AddReply(const client::Reply& reply, ordered_json* json) {
   (*json)["shape"] = JsonShape(reply.spec.shape);
-  (*json)["dtype"] = std::string(Name(reply.spec.dtype));
+  if (reply.specs.size() == 1) (*json)["dtype"] = std::string(Name(reply.spec.dtype));
   if (!reply.numeric_version.empty()) (*json)["numeric_version"] = reply.numeric_version;
   (*json)["timing"] = JsonTiming(reply);
 }

@@ -117,6 +117,29 @@ std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& tex
   return ParseList<int32_t>(option, text, "axes", "1,0");
 }
 
+std::vector<int32_t> ParseWords(const CLI::Option& option, const std::string& text,
+                                const std::vector<std::string>& words) {
+  std::string allowed;
+  for (const std::string& word : words) allowed += (allowed.empty() ? "" : ", ") + word;
+  if (option.count() > 1)
+    throw CLI::ValidationError(option.get_name(),
+                               "is given " + std::to_string(option.count()) + " times; allowed: once");
+  std::vector<int32_t> numbers;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const auto found = std::ranges::find(words, word);
+    const auto number = static_cast<int32_t>(found - words.begin());
+    if (found == words.end())
+      throw CLI::ValidationError(option.get_name(), "'" + word + "' is none of: " + allowed);
+    if (std::ranges::find(numbers, number) != numbers.end())
+      throw CLI::ValidationError(option.get_name(), "'" + word + "' is there twice; allowed: each once");
+    numbers.push_back(number);
+    at = end + 1;
+  }
+  return numbers;
+}
+
 std::vector<int64_t> ParseShape(const CLI::Option& option, const std::string& text) {
   return ParseList<int64_t>(option, text, "extents", "64,128");
 }

@@ -32,6 +32,11 @@ std::string CheckTimeout(const std::string& text);
 /// set must not reduce all axes.
 std::vector<int32_t> ParseAxes(const CLI::Option& option, const std::string& text);
 
+/// "rmse,max" as numbers: the places that they have in `words`. Throws CLI::ValidationError for anything
+/// else, also where one is there twice, where it was given twice and for an empty text.
+std::vector<int32_t> ParseWords(const CLI::Option& option, const std::string& text,
+                                const std::vector<std::string>& words);
+
 /// "64,128" as extents. Throws CLI::ValidationError for anything else, also for an empty text.
 std::vector<int64_t> ParseShape(const CLI::Option& option, const std::string& text);
 

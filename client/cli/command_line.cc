@@ -47,70 +47,10 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
     return (wrong != nullptr ? ExplainParseError(*app, *wrong) : error.what()) +
            "\nRun with --help for more information.\n";
   });
-  AddRmse();
-  AddTranspose();
-  AddGaussianPdf();
+  for (const client::OperationInfo& operation : client::Operations()) AddOperation(operation);
   AddArrays();
   AddInfo();
   AddInspection();
-}
-
-CLI::Option* CommandLine::AddAxes(CLI::App* command, const std::string& names, const std::string& about) {
-  // All that is given, so that the complaint about two of them is ours and knows both names.
-  return command->add_option(names, axes_, about)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-void CommandLine::AddRmse() {
-  auto* command =
-      app_.add_subcommand("rmse", "Root mean square error of two arrays, the same bits everywhere");
-  command->add_option("A", rmse_.a, ".npy file or array:ID")->required();
-  command->add_option("B", rmse_.b, ".npy file or array:ID of the same dtype and shape")->required();
-  const auto* axis = AddAxes(command, "--axis,--axes", "Axes to reduce, such as 1,2 or -1 (default: all)");
-  command->add_option("--output", output_, "Which value: rmse, mse or sum-squares")
-      ->check(CLI::IsMember(std::vector<std::string>{"rmse", "mse", "sum-squares"}))
-      ->type_name("WORD")
-      ->capture_default_str();
-  auto* out = command->add_option("--out", rmse_.out, "Write the values to this .npy file instead of stdout");
-  AddStore(command, true);
-  command->get_option("--store")->excludes(out);
-  command->callback([this, command, axis] {
-    rmse_.store = StoreIfAsked(*command);
-    rmse_.axes = ParseAxes(*axis, axes_);
-    rmse_.output = output_ == "mse"           ? client::RmseOutput::kMse
-                   : output_ == "sum-squares" ? client::RmseOutput::kSumSquares
-                                              : client::RmseOutput::kRmse;
-    command_ = [this] { return RunRmse(*globals_, rmse_); };
-  });
-}
-
-void CommandLine::AddTranspose() {
-  auto* command = app_.add_subcommand("transpose", "Permute the axes of an array");
-  command->add_option("IN", transpose_.in, ".npy file or array:ID")->required();
-  command->add_option("OUT", transpose_.out, ".npy file to write; with --store: none");
-  AddStore(command, true);
-  const auto* axes =
-      AddAxes(command, "--axes,--axis", "Axis i of the result is input axis AXES[i] (default: reversed)");
-  command->callback([this, command, axes] {
-    transpose_.store = StoreOr(*command, transpose_.out);
-    transpose_.axes = ParseAxes(*axes, axes_);
-    command_ = [this] { return RunTranspose(*globals_, transpose_); };
-  });
-}
-
-void CommandLine::AddGaussianPdf() {
-  auto* command = app_.add_subcommand(
-      "gaussian-pdf", "Density of the normal distribution at every element of an array (f32 or f64)");
-  command->add_option("IN", gaussian_.in, ".npy file or array:ID")->required();
-  command->add_option("OUT", gaussian_.out, ".npy file to write; with --store: none");
-  AddStore(command, true);
-  const auto* mean = command->add_option("--mean", mean_, "Of the distribution")->required()->type_name("M");
-  const auto* stddev =
-      command->add_option("--stddev", stddev_, "Of the distribution, over 0")->required()->type_name("S");
-  command->callback([this, command, mean, stddev] {
-    gaussian_.store = StoreOr(*command, gaussian_.out);
-    gaussian_.op = {ParseNumber(*mean, mean_), ParseNumber(*stddev, stddev_, /*positive=*/true)};
-    command_ = [this] { return RunGaussianPdf(*globals_, gaussian_); };
-  });
 }
 
 std::optional<int> CommandLine::Parse(int argc, char** argv) {

@@ -1,6 +1,7 @@
 // The command line of `tilewire`: commands and options.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,14 +22,26 @@ class CommandLine {
   int Run() { return command_(); }
 
  private:
-  void AddRmse();
-  void AddTranspose();
-  void AddGaussianPdf();
+  /// A command of the table, and the words that it was given.
+  struct OperationCommand {
+    explicit OperationCommand(const client::OperationInfo& operation);
+    /// What the words say, as attributes. Throws CLI::ValidationError.
+    void TakeFlags();
+    void TakeNamed();
+    OperationArguments arguments;
+    std::vector<std::string> words;     ///< of each flag
+    std::vector<CLI::Option*> options;  ///< the flags
+    std::string derived_by_word;
+    CLI::Option *derived_by = nullptr, *fail_above = nullptr;
+    std::vector<std::string> limits;
+  };
+  void AddOperation(const client::OperationInfo& operation);
+  static void AddFlags(CLI::App* command, OperationCommand* asked);
+  /// The flags of results that have names.
+  static void AddNamed(CLI::App* command, OperationCommand* asked);
   void AddArrays();
   void AddInfo();
   void AddInspection();
-  /// The option for axes: nobody remembers which command calls it --axis and which --axes.
-  CLI::Option* AddAxes(CLI::App* command, const std::string& names, const std::string& about);
   /// The options of how an array is kept; where `flag`, --store asks for it.
   void AddStore(CLI::App* command, bool flag);
   /// What they came to, in the command's callback.
@@ -45,10 +58,8 @@ class CommandLine {
   CLI::Option* server_ = nullptr;
   CLI::Option *trace_ = nullptr, *timeline_ = nullptr;
   double timeout_seconds_ = 0;
-  std::string via_ = "wire", axes_, output_ = "rmse", mean_, stddev_, shape_, dtype_ = "f32";
-  RmseArguments rmse_;
-  TransposeArguments transpose_;
-  GaussianArguments gaussian_;
+  std::string via_ = "wire", axes_, shape_, dtype_ = "f32";
+  std::deque<OperationCommand> operations_;
   KernelsArguments kernels_;
   PutArguments put_;
   GetArguments get_;

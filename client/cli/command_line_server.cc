@@ -1,4 +1,4 @@
-// The commands about what the server keeps, and about what it is.
+// The commands about what the server keeps, and whether it is well.
 #include "client/cli/arguments.h"
 #include "client/cli/command_line.h"
 
@@ -61,39 +61,6 @@ void CommandLine::AddArrays() {
   });
 }
 
-void CommandLine::AddInfo() {
-  auto* command = app_.add_subcommand("info", "Devices, limits and budgets of the server, or its kernels");
-  auto* kernels = command->add_option("--kernels", kernels_.operation,
-                                      "The GPU kernels and their launches: of OPERATION (rmse, transpose or "
-                                      "gaussian-pdf) at --shape; alone: the catalogue");
-  kernels->expected(0, 1)->type_name("OPERATION");
-  kernels->check(CLI::IsMember(std::vector<std::string>{"", "rmse", "transpose", "gaussian-pdf"}));
-  auto* shape = command->add_option("--shape", shape_, "Extents for --kernels OPERATION, such as 4096,4096")
-                    ->needs(kernels);
-  command->add_option("--dtype", dtype_, "dtype for --kernels OPERATION")
-      ->needs(shape)
-      ->capture_default_str();
-  const auto* axes = AddAxes(command, "--axes,--axis", "Axes for --kernels rmse or transpose")->needs(shape);
-  command->callback([this, kernels, shape, axes] {
-    RefuseTrace("info");
-    if (kernels->count() == 0) {
-      command_ = [this] { return RunInfo(*globals_); };
-      return;
-    }
-    if (kernels_.operation.empty() != (shape->count() == 0))
-      throw CLI::ValidationError("--kernels", "an operation needs --shape, and --shape an operation");
-    if (shape->count() > 0) {
-      kernels_.shape = ParseShape(*shape, shape_);
-      const auto dtype = DTypeFromName(dtype_);
-      if (!dtype)
-        throw CLI::ValidationError("--dtype", "'" + dtype_ + "' is no dtype such as f32, u8 or c128");
-      kernels_.dtype = *dtype;
-      kernels_.axes = ParseAxes(*axes, axes_);
-    }
-    command_ = [this] { return RunKernels(*globals_, kernels_); };
-  });
-}
-
 void CommandLine::AddInspection() {
   auto* ping = app_.add_subcommand("ping", "Round trip times of the health check");
   ping->add_option("-n,--count", pings_, "How many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
@@ -105,14 +72,6 @@ void CommandLine::AddInspection() {
     RefuseTrace("selftest");
     command_ = [this] { return RunSelftest(*globals_); };
   });
-}
-
-void CommandLine::RefuseTrace(const std::string& command) const {
-  for (const auto* option : {trace_, timeline_})
-    if (option->count() > 0)
-      throw CLI::ValidationError(option->get_name(),
-                                 "needs an operation to trace, which " + command +
-                                     " is not; allowed: rmse, transpose, gaussian-pdf, put, get");
 }
 
 }  // namespace tilewire::cli

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/values.h"
 #include "client/cpp/client.h"
+#include "client/cpp/operations.h"
 
 namespace tilewire::cli {
 
@@ -33,26 +35,15 @@ struct Globals {
 /// one that ran out of time names --timeout.
 int PrintCallError(const Globals& globals, const Status& status, int exit_code);
 
-// Operands are .npy files or "array:ID". With `store` the result stays at the server, else it goes to the
-// file `out`.
-struct RmseArguments {
-  std::string a, b;
-  std::vector<int32_t> axes;
-  client::RmseOutput output = client::RmseOutput::kRmse;
-  std::string out;  ///< may be empty: print the values
-  std::optional<client::StoreOptions> store;
-};
-
-struct TransposeArguments {
-  std::string in, out;
-  std::vector<int32_t> axes;
-  std::optional<client::StoreOptions> store;
-};
-
-struct GaussianArguments {
-  std::string in, out;
-  client::GaussianOp op;
-  std::optional<client::StoreOptions> store;
+/// What an operation's command asks for.
+struct OperationArguments {
+  const client::OperationInfo* operation;
+  std::vector<std::string> operands;  ///< .npy files or "array:ID"
+  Attributes attributes;
+  std::string out;                            ///< file that the result goes to; empty: it is printed,
+  std::optional<client::StoreOptions> store;  ///< or stays at the server
+  std::optional<double> derived_by;           ///< OperationInfo::derived_by
+  std::vector<Limit> limits;                  ///< --fail-above
 };
 
 struct PutArguments {
@@ -66,15 +57,14 @@ struct GetArguments {
 
 /// What `info --kernels` asks for.
 struct KernelsArguments {
-  std::string operation;  ///< "rmse", "transpose" or "gaussian-pdf"; empty: the catalogue
+  std::string operation;  ///< its command; empty: the catalogue
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   std::vector<int32_t> axes;
 };
 
-int RunRmse(const Globals& globals, const RmseArguments& arguments);
-int RunTranspose(const Globals& globals, const TransposeArguments& arguments);
-int RunGaussianPdf(const Globals& globals, const GaussianArguments& arguments);
+/// kExitAbove where a value is above its limit.
+int RunOperation(const Globals& globals, const OperationArguments& arguments);
 /// Prints the id, and with it the array stays.
 int RunPut(const Globals& globals, const PutArguments& arguments);
 int RunGet(const Globals& globals, const GetArguments& arguments);
@@ -85,8 +75,7 @@ int RunRemove(const Globals& globals, const std::vector<std::string>& arrays);
 int RunInfo(const Globals& globals);
 int RunKernels(const Globals& globals, const KernelsArguments& arguments);
 int RunPing(const Globals& globals, int count);
-/// Golden vectors of `rmse.1` and `gaussian.1`, and transposes checked against the host kernel, over unary
-/// calls.
+/// The published cases of every operation, over unary calls.
 int RunSelftest(const Globals& globals);
 
 }  // namespace tilewire::cli

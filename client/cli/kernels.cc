@@ -1,6 +1,5 @@
 // `tilewire info --kernels`.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "client/cli/commands.h"
@@ -89,13 +88,11 @@ Result<ServerKernels> Ask(const Globals& globals, const KernelsArguments& argume
     *exit_code = kExitUsage;
     return Fail(spec.error());
   }
-  const bool rmse = arguments.operation == "rmse";
-  const client::Operation operation = rmse ? client::Operation(client::RmseOp{arguments.axes})
-                                      : arguments.operation == "transpose"
-                                          ? client::Operation(client::TransposeOp{arguments.axes})
-                                          : client::Operation(client::GaussianOp{});
-  const std::array<ArraySpec, 2> operands{*spec, *spec};
-  return client.DescribeKernels(operation, std::span(operands).first(rmse ? 2 : 1), globals.call_options());
+  const client::OperationInfo& info = *client::FindOperation(arguments.operation);
+  client::Operation operation(*info.descriptor);
+  if (client::FindFlag(info, "axes") != nullptr) operation.attributes.Set("axes", arguments.axes);
+  const std::vector<ArraySpec> operands(info.operands.size(), *spec);
+  return client.DescribeKernels(operation, operands, globals.call_options());
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
-// `tilewire rmse`, `tilewire transpose` and `tilewire gaussian-pdf`.
+// The commands of operations: they run what the table of client/cpp/operations.h has.
+#include <cstdio>
+#include <cstring>
+
 #include "client/cli/answer.h"
 #include "client/cli/operands.h"
 #include "client/cli/tracks.h"
-#include "kernels/figures/text.h"
+#include "client/cli/values.h"
 
 namespace tilewire::cli {
 namespace {
@@ -57,7 +60,7 @@ int RunWithFile(const Globals& globals, const client::Operation& operation,
   const auto reply = RunToFile(globals, operation, operands, out, &exit_code);
   if (!reply) return PrintCallError(globals, reply.error(), exit_code);
   MaybePrintTiming(globals, *reply);
-  return WriteTrace(&*files, DescribeCall(operation, operands, reply->spec), *reply,
+  return WriteTrace(&*files, DescribeCall(operation, operands, reply->specs), *reply,
                     PrintFile(globals, out, *reply));
 }
 
@@ -75,39 +78,63 @@ int RunWithStore(const Globals& globals, const client::Operation& operation,
   }();
   if (!stored) return PrintCallError(globals, stored.error(), kExitFailed);
   MaybePrintTiming(globals, stored->reply);
-  return WriteTrace(&*files, DescribeCall(operation, operands, stored->reply.spec), stored->reply,
+  return WriteTrace(&*files, DescribeCall(operation, operands, stored->reply.specs), stored->reply,
                     PrintStored(globals, &*stored));
 }
 
-/// One array in, one out.
-int RunOneToOne(const Globals& globals, const client::Operation& operation, const std::string& in,
-                const std::string& out, const std::optional<client::StoreOptions>& store) {
-  auto operands = OpenOperands({in});
-  if (!operands) return PrintError(operands.error(), kExitUsage);
-  const auto shared = ShareOperands(globals, &*operands);
-  if (!shared) return PrintCallError(globals, shared.error(), kExitFailed);
-  return store ? RunWithStore(globals, operation, *operands, *store)
-               : RunWithFile(globals, operation, *operands, out);
-}
-
-int PrintRmse(const Globals& globals, const client::RmseReply& reply) {
-  if (globals.json) {
-    ordered_json json;
-    json["values"] = JsonValues(reply.values);
-    AddReply(reply.reply, &json);
-    return Print(json.dump() + "\n");
-  }
-  std::string text;
-  for (const double value : reply.values) text += FormatDouble(value) + "\n";
-  return Print(text);
-}
-
-Result<client::RmseReply> RmseValues(const Globals& globals, const ArraySource& a, const ArraySource& b,
-                                     const client::RmseOp& op) {
+/// The results of `operation`, as they came.
+Result<Reply> RunForValues(const Globals& globals, const client::Operation& operation,
+                           const std::vector<ArraySource>& operands, std::vector<Values>* results) {
+  // How many there will be may be known only when they come.
+  const client::ResultSink sink = [results](size_t result, uint64_t offset, std::span<const uint8_t> piece) {
+    if (results->size() <= result) results->resize(result + 1);
+    std::vector<uint8_t>& bytes = (*results)[result].bytes;
+    if (bytes.size() < offset + piece.size()) bytes.resize(offset + piece.size());
+    std::memcpy(bytes.data() + offset, piece.data(), piece.size());
+    return Status();
+  };
   ProgressLine progress;
   client::CallOptions options = globals.call_options();
   options.progress = [&progress](const client::Progress& p) { progress.Update(p); };
-  return client::Client::Connect(globals.server).Rmse(a, b, op, options);
+  auto reply = client::Client::Connect(globals.server).Execute(operation, operands, sink, options);
+  if (!reply) return reply;
+  results->resize(reply->specs.size());
+  for (size_t k = 0; k < results->size(); ++k) (*results)[k].spec = reply->specs[k];
+  return reply;
+}
+
+Result<std::string> ValuesText(const Globals& globals, const OperationArguments& arguments,
+                               const Reply& reply, std::span<const NamedValues> results) {
+  if (!globals.json) return TextOf(results);
+  ordered_json json;
+  TILEWIRE_ASSIGN_OR_RETURN(json[std::string(arguments.operation->json)], JsonOf(results));
+  AddReply(reply, &json);
+  return json.dump() + "\n";
+}
+
+/// The exit code of an answer that was printed.
+int HoldAgainst(std::span<const Limit> limits, std::span<const NamedValues> results) {
+  const std::vector<std::string> above = AboveLimits(results, limits);
+  for (const std::string& what : above) std::fprintf(stderr, "above the limit: %s\n", what.c_str());
+  return above.empty() ? kExitOk : kExitAbove;
+}
+
+/// The same, the results being printed.
+int RunWithValues(const Globals& globals, const OperationArguments& arguments,
+                  const client::Operation& operation, const std::vector<ArraySource>& operands) {
+  auto files = TraceFiles::Open(globals);
+  if (!files) return PrintError(files.error(), kExitUsage);
+  std::vector<Values> results;
+  const auto reply = RunForValues(globals, operation, operands, &results);
+  if (!reply) return PrintCallError(globals, reply.error(), kExitFailed);
+  MaybePrintTiming(globals, *reply);
+  // The call has checked them.
+  const Attributes all = operation.descriptor->Complete(operation.attributes).value();
+  const auto named = Named(*arguments.operation, all, std::move(results), arguments.derived_by);
+  const auto text = ValuesText(globals, arguments, *reply, named);
+  const int printed = text ? Print(*text) : PrintError(text.error());
+  const int exit_code = WriteTrace(&*files, DescribeCall(operation, operands, reply->specs), *reply, printed);
+  return exit_code != kExitOk ? exit_code : HoldAgainst(arguments.limits, named);
 }
 
 }  // namespace
@@ -134,31 +161,15 @@ int PrintCallError(const Globals& globals, const Status& status, int exit_code) 
   return PrintError(status, exit_code);
 }
 
-int RunRmse(const Globals& globals, const RmseArguments& arguments) {
-  auto operands = OpenOperands({arguments.a, arguments.b});
+int RunOperation(const Globals& globals, const OperationArguments& arguments) {
+  auto operands = OpenOperands(arguments.operands);
   if (!operands) return PrintError(operands.error(), kExitUsage);
   const auto shared = ShareOperands(globals, &*operands);
   if (!shared) return PrintCallError(globals, shared.error(), kExitFailed);
-  const client::RmseOp op{arguments.axes, arguments.output};
-  if (arguments.store) return RunWithStore(globals, op, *operands, *arguments.store);
-  if (!arguments.out.empty()) return RunWithFile(globals, op, *operands, arguments.out);
-
-  auto files = TraceFiles::Open(globals);
-  if (!files) return PrintError(files.error(), kExitUsage);
-  const auto reply = RmseValues(globals, (*operands)[0], (*operands)[1], op);
-  if (!reply) return PrintCallError(globals, reply.error(), kExitFailed);
-  MaybePrintTiming(globals, reply->reply);
-  return WriteTrace(&*files, DescribeCall(op, *operands, reply->reply.spec), reply->reply,
-                    PrintRmse(globals, *reply));
-}
-
-int RunTranspose(const Globals& globals, const TransposeArguments& arguments) {
-  return RunOneToOne(globals, client::TransposeOp{arguments.axes}, arguments.in, arguments.out,
-                     arguments.store);
-}
-
-int RunGaussianPdf(const Globals& globals, const GaussianArguments& arguments) {
-  return RunOneToOne(globals, arguments.op, arguments.in, arguments.out, arguments.store);
+  const client::Operation operation(*arguments.operation->descriptor, arguments.attributes);
+  if (arguments.store) return RunWithStore(globals, operation, *operands, *arguments.store);
+  if (!arguments.out.empty()) return RunWithFile(globals, operation, *operands, arguments.out);
+  return RunWithValues(globals, arguments, operation, *operands);
 }
 
 }  // namespace tilewire::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -16,9 +15,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-using Stage = std::pair<const char*, std::optional<double>>;
+using StageTime = std::pair<const char*, std::optional<double>>;
 
-std::array<Stage, 7> Stages(const client::Timing& t) {
+std::array<StageTime, 7> Stages(const client::Timing& t) {
   return {{{"queue", t.queue_us},
            {"receive", t.receive_us},
            {"stage", t.stage_us},
@@ -28,23 +27,10 @@ std::array<Stage, 7> Stages(const client::Timing& t) {
            {"send", t.send_us}}};
 }
 
-/// A number of JSON, or a word where JSON has no number. Not our shortest text: nlohmann prints numbers
-/// itself, also so that they read back the same.
-ordered_json JsonDouble(double value) {
-  if (std::isfinite(value)) return value;
-  return FormatDouble(value);
-}
-
 }  // namespace
 
 std::string TimeoutPassed(std::chrono::milliseconds timeout) {
   return "--timeout of " + FormatDouble(static_cast<double>(timeout.count()) / 1000) + " s passed";
-}
-
-ordered_json JsonValues(std::span<const double> values) {
-  ordered_json out = ordered_json::array();
-  for (const double value : values) out.push_back(JsonDouble(value));
-  return out;
 }
 
 ordered_json JsonShape(const Shape& shape) {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -13,13 +12,11 @@
 namespace tilewire::cli {
 
 /// Exit codes of the program.
-inline constexpr int kExitOk = 0, kExitFailed = 1, kExitUsage = 2;
+inline constexpr int kExitOk = 0, kExitFailed = 1, kExitUsage = 2, kExitAbove = 3;
 
 /// "--timeout of 0.3 s passed".
 std::string TimeoutPassed(std::chrono::milliseconds timeout);
 
-/// Numbers, and "nan", "inf" and "-inf" as strings (JSON has none).
-nlohmann::ordered_json JsonValues(std::span<const double> values);
 /// The fields of tilewire.v1.Timing by name, absent ones left out, and client_wall_us, attempts and streamed.
 nlohmann::ordered_json JsonTiming(const client::Reply& reply);
 nlohmann::ordered_json JsonShape(const Shape& shape);

@@ -1,13 +1,10 @@
 // `tilewire selftest`: does this server give the bits that the numeric contracts promise?
-#include <bit>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
-#include "kernels/gaussian/golden.h"
-#include "kernels/rmse/golden.h"
-#include "kernels/transpose/transpose.h"
 
 namespace tilewire::cli {
 namespace {
@@ -24,99 +21,53 @@ std::string Bits(uint64_t bits) {
   return text;
 }
 
-Outcome CheckGolden(Client* client, const client::CallOptions& options, const rmse::GoldenCase& golden) {
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec spec, MakeSpec(golden.dtype, std::array{golden.n}));
-  std::vector<uint8_t> a(static_cast<size_t>(spec.bytes())), b(a.size());
-  rmse::FillGolden(golden, a.data(), b.data());
-  const struct {
-    client::RmseOutput output;
-    const char* name;
-    uint64_t bits;
-  } expected[] = {{client::RmseOutput::kRmse, "rmse", golden.rmse},
-                  {client::RmseOutput::kMse, "mse", golden.mse},
-                  {client::RmseOutput::kSumSquares, "sum of squares", golden.sum_squares}};
-  for (const auto& [output, name, bits] : expected) {
-    TILEWIRE_ASSIGN_OR_RETURN(const auto reply,
-                              client->Rmse(ArraySource::FromMemory(spec, a.data()),
-                                           ArraySource::FromMemory(spec, b.data()), {{}, output}, options));
-    const auto got = std::bit_cast<uint64_t>(reply.values.at(0));
-    if (got != bits) return std::string(name) + " is " + Bits(got) + ", expected " + Bits(bits);
+/// Which element of a result differs first, and how; empty when none does.
+std::string FirstDifference(const PublishedAnswer& answer, const ArraySpec& spec,
+                            const std::vector<uint8_t>& got, const std::vector<uint8_t>& expected) {
+  if (got == expected) return "";
+  const auto size = static_cast<size_t>(SizeOf(spec.dtype));
+  if (answer.value.empty() || size > sizeof(uint64_t) || got.size() != expected.size()) return "bytes differ";
+  size_t i = 0;
+  while (std::memcmp(got.data() + i * size, expected.data() + i * size, size) == 0) ++i;
+  uint64_t is = 0, should = 0;  // little-endian, as arrays are
+  std::memcpy(&is, got.data() + i * size, size);
+  std::memcpy(&should, expected.data() + i * size, size);
+  const std::string which = answer.value + (got.size() > size ? " " + std::to_string(i) : "");
+  return which + " is " + Bits(is) + ", expected " + Bits(should);
+}
+
+Outcome CheckAnswer(Client* client, const client::CallOptions& options, const Descriptor& descriptor,
+                    const std::vector<ArraySource>& operands, const PublishedAnswer& answer) {
+  std::vector<std::vector<uint8_t>> got(answer.results.size());
+  const client::ResultSink sink = [&got](size_t result, uint64_t offset, std::span<const uint8_t> bytes) {
+    if (result >= got.size()) return Status();  // the count tells
+    if (got[result].size() < offset + bytes.size()) got[result].resize(offset + bytes.size());
+    std::memcpy(got[result].data() + offset, bytes.data(), bytes.size());
+    return Status();
+  };
+  TILEWIRE_ASSIGN_OR_RETURN(
+      const auto reply,
+      client->Execute(client::Operation(descriptor, answer.attributes), operands, sink, options));
+  if (reply.specs.size() != got.size()) return std::to_string(reply.specs.size()) + " results";
+  for (size_t k = 0; k < got.size(); ++k) {
+    const std::string difference = FirstDifference(answer, reply.specs[k], got[k], answer.results[k]);
+    if (difference.empty()) continue;
+    return got.size() == 1 ? difference : "result " + std::to_string(k) + ": " + difference;
   }
   return "";
 }
 
-struct TransposeCase {
-  std::vector<int64_t> dims;
-  std::vector<int32_t> axes;
-};
-
-/// Odd extents, unit axes, short and long fast axes, a kept leading axis, many axes.
-const std::vector<TransposeCase>& TransposeCases() {
-  static const std::vector<TransposeCase> cases = {
-      {{}, {}},
-      {{1}, {}},
-      {{64, 64}, {1, 0}},
-      {{127, 65}, {}},
-      {{1000, 3}, {}},
-      {{3, 1000}, {}},
-      {{5, 33, 31}, {0, 2, 1}},
-      {{7, 1, 13, 11}, {2, 0, 3, 1}},
-      {{4, 6, 8, 10}, {3, 1, 2, 0}},
-      {std::vector<int64_t>(12, 2), {11, 0, 10, 1, 9, 2, 8, 3, 7, 4, 6, 5}},
-  };
-  return cases;
-}
-
-Outcome CheckTranspose(Client* client, const client::CallOptions& options, const ArraySpec& spec,
-                       const TransposeCase& test) {
-  std::vector<uint8_t> in(static_cast<size_t>(spec.bytes()));
-  uint32_t state = 12345;
-  for (uint8_t& byte : in) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
-  TILEWIRE_ASSIGN_OR_RETURN(const transpose::Plan plan, transpose::Plan::Make(spec, test.axes));
-  std::vector<uint8_t> expected(in.size()), got(in.size());
-  for (int64_t i = 0; i < plan.range_count(); ++i) {
-    const transpose::Range range = plan.range(i);
-    transpose::HostRange(plan, range, 0, transpose::HostItems(plan, range), in.data(), expected.data());
-  }
-  const client::Sink sink = [&got](uint64_t offset, std::span<const uint8_t> bytes) {
-    std::memcpy(got.data() + offset, bytes.data(), bytes.size());
-    return Status();
-  };
-  TILEWIRE_ASSIGN_OR_RETURN(const auto reply, client->Transpose(ArraySource::FromMemory(spec, in.data()),
-                                                                {test.axes}, sink, options));
-  if (reply.spec != plan.result()) return std::string("the shape is ") + reply.spec.shape.ToString();
-  return got == expected ? "" : "bytes differ";
-}
-
-/// `count` elements of `size` bytes: which one differs first, and how; empty when none does.
-std::string FirstDifference(const uint8_t* got, const uint8_t* expected, size_t size, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t is = 0, should = 0;  // little-endian, as arrays are
-    std::memcpy(&is, got + i * size, size);
-    std::memcpy(&should, expected + i * size, size);
-    if (is != should)
-      return "element " + std::to_string(i) + " is " + Bits(is) + ", expected " + Bits(should);
+Outcome CheckCase(Client* client, const client::CallOptions& options, const Descriptor& descriptor,
+                  const PublishedCase& published) {
+  const PublishedData data = published.data();
+  std::vector<ArraySource> operands;
+  for (size_t k = 0; k < published.operands.size(); ++k)
+    operands.push_back(ArraySource::FromMemory(published.operands[k], data.operands[k].data()));
+  for (const PublishedAnswer& answer : data.answers) {
+    Outcome outcome = CheckAnswer(client, options, descriptor, operands, answer);
+    if (!outcome || !outcome->empty()) return outcome;
   }
   return "";
-}
-
-Outcome CheckGaussian(Client* client, const client::CallOptions& options,
-                      const gaussian::GoldenCase& golden) {
-  TILEWIRE_ASSIGN_OR_RETURN(const ArraySpec spec,
-                            MakeSpec(golden.dtype, std::array<int64_t, 1>{gaussian::kGoldenElements}));
-  std::vector<uint8_t> in(static_cast<size_t>(spec.bytes())), expected(in.size()), got(in.size());
-  gaussian::FillGoldenInput(golden, in.data());
-  gaussian::FillGoldenResult(golden, expected.data());
-  const client::Sink sink = [&got](uint64_t offset, std::span<const uint8_t> bytes) {
-    std::memcpy(got.data() + offset, bytes.data(), bytes.size());
-    return Status();
-  };
-  TILEWIRE_ASSIGN_OR_RETURN(const auto reply,
-                            client->GaussianPdf(ArraySource::FromMemory(spec, in.data()),
-                                                {golden.mean, golden.stddev}, sink, options));
-  if (reply.spec != spec) return std::string("the shape is ") + reply.spec.shape.ToString();
-  return FirstDifference(got.data(), expected.data(), static_cast<size_t>(SizeOf(golden.dtype)),
-                         gaussian::kGoldenElements);
 }
 
 /// Counts and prints the outcomes.
@@ -149,27 +100,22 @@ class Tally {
 int RunSelftest(const Globals& globals) {
   auto client = Client::Connect(globals.server);
   client::CallOptions options = globals.call_options();
+  const auto server = client.Describe(options);
+  if (!server) return PrintCallError(globals, server.error(), kExitFailed);
   options.form = client::CallForm::kUnary;
   Tally tally(globals.json);
-  for (const rmse::GoldenCase& golden : rmse::GoldenCases()) {
-    const Outcome outcome = CheckGolden(&client, options, golden);
-    if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
-    tally.Add("rmse/" + std::string(golden.name), *outcome);
-  }
-  for (const DTypeInfo& dtype : AllDTypes()) {
-    for (const TransposeCase& test : TransposeCases()) {
-      const auto spec = MakeSpec(dtype.dtype, test.dims);
-      const Outcome outcome = CheckTranspose(&client, options, *spec, test);
-      if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
-      std::string name = "transpose/" + std::string(dtype.name) + "/" + spec->shape.ToString() + " axes";
-      for (const int32_t axis : test.axes) name += " " + std::to_string(axis);
-      tally.Add(test.axes.empty() ? name + " reversed" : name, *outcome);
+  for (const client::OperationInfo& operation : client::Operations()) {
+    if (std::ranges::find(server->numeric_versions, operation.descriptor->numeric_version) ==
+        server->numeric_versions.end()) {
+      std::fprintf(stderr, "note: this server does not compute %s\n",
+                   std::string(operation.descriptor->numeric_version).c_str());
+      continue;
     }
-  }
-  for (const gaussian::GoldenCase& golden : gaussian::GoldenCases()) {
-    const Outcome outcome = CheckGaussian(&client, options, golden);
-    if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
-    tally.Add("gaussian/" + std::string(golden.name), *outcome);
+    for (const PublishedCase& published : operation.published()) {
+      const Outcome outcome = CheckCase(&client, options, *operation.descriptor, published);
+      if (!outcome) return PrintCallError(globals, outcome.error(), kExitFailed);
+      tally.Add(published.name, *outcome);
+    }
   }
   return tally.Finish();
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "client/cpp/operations.h"
+
 namespace tilewire::cli {
 namespace {
 
@@ -105,8 +107,7 @@ std::string Describe(const ArraySpec& spec) {
 }
 
 std::string DescribeCall(const client::Operation& operation, std::span<const client::ArraySource> operands,
-                         const ArraySpec& result) {
-  static constexpr const char* kNames[] = {"rmse", "transpose", "gaussian-pdf"};
+                         std::span<const ArraySpec> results) {
   struct Text {
     const client::ArraySource& source;
     std::string operator()(const client::ArraySource::Local&) const { return Describe(source.spec()); }
@@ -115,10 +116,11 @@ std::string DescribeCall(const client::Operation& operation, std::span<const cli
       return Describe(source.spec()) + " in a region";
     }
   };
-  std::string words = kNames[operation.index()];
+  std::string words(client::FindOperation(*operation.descriptor)->command);
   for (size_t i = 0; i < operands.size(); ++i)
     words += (i == 0 ? " " : ", ") + std::visit(Text{operands[i]}, operands[i].place());
-  return words + " -> " + Describe(result);
+  for (size_t k = 0; k < results.size(); ++k) words += (k == 0 ? " -> " : ", ") + Describe(results[k]);
+  return words;
 }
 
 }  // namespace tilewire::cli

@@ -37,6 +37,11 @@ std::string ProcessName(const client::Reply& reply, bool server);
 std::string Describe(const ArraySpec& spec);
 /// The operation in words: "rmse f32 (4096, 4096), array:ID -> f64 ()".
 std::string DescribeCall(const client::Operation& operation, std::span<const client::ArraySource> operands,
-                         const ArraySpec& result);
+                         std::span<const ArraySpec> results);
+/// The same where there is one result.
+inline std::string DescribeCall(const client::Operation& operation,
+                                std::span<const client::ArraySource> operands, const ArraySpec& result) {
+  return DescribeCall(operation, operands, std::span(&result, 1));
+}
 
 }  // namespace tilewire::cli

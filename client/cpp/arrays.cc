@@ -42,12 +42,18 @@ Status DeleteArray(const Link& link, const std::string& id, const CallOptions& o
                   &response);
 }
 
-OwnedArray Client::Impl::Own(const Reply& reply) const {
-  return OwnedArray(reply.array, reply.spec, [link = link_](const std::string& id) {
-    CallOptions options;
-    options.timeout = kDeletePatience;
-    return DeleteArray(*link, id, options);
-  });
+StoredReply Client::Impl::Own(Reply reply) const {
+  const auto own = [this, &reply](size_t k) {
+    return OwnedArray(reply.arrays[k], reply.specs[k], [link = link_](const std::string& id) {
+      CallOptions options;
+      options.timeout = kDeletePatience;
+      return DeleteArray(*link, id, options);
+    });
+  };
+  StoredReply stored{.array = own(0), .more = {}, .reply = {}};
+  for (size_t k = 1; k < reply.arrays.size(); ++k) stored.more.push_back(own(k));
+  stored.reply = std::move(reply);
+  return stored;
 }
 
 template <typename Request, typename Response>

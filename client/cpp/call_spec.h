@@ -30,26 +30,29 @@ using Task = std::variant<Operation, PutTask, GetTask>;
 struct CallSpec {
   Task task;
   std::vector<ArraySource> sources;
-  /// Of the result: known to streams that bring it, else maybe not.
-  std::optional<ArraySpec> result;
-  std::optional<StoreOptions> store;  ///< the result stays at the server,
-  std::optional<RegionPlace> into;    ///< or goes there
-  const Sink& sink;
+  /// Of the results: known to streams that bring them, else maybe not.
+  std::optional<std::vector<ArraySpec>> results;
+  std::optional<StoreOptions> store;  ///< the results stay at the server,
+  std::optional<RegionPlace> into;    ///< or go there
+  const ResultSink& sink;
   const CallOptions& options;
   const ConnectOptions& connect;
   Deadline deadline;
   SpanRecorder* recorder = nullptr;  ///< of a traced call
 
-  /// Bytes that cross the wire: of the operands, and of the result (none where that is not known).
+  /// Bytes that cross the wire: of the operands, and of the results (none where that is not known).
   uint64_t bytes_to_send() const {
     uint64_t bytes = 0;
     for (const auto& source : sources) bytes += source.wire_bytes();
     return bytes;
   }
   uint64_t bytes_to_receive() const {
-    return result && sends_result() ? static_cast<uint64_t>(result->bytes()) : 0;
+    uint64_t bytes = 0;
+    if (results && sends_result())
+      for (const ArraySpec& result : *results) bytes += static_cast<uint64_t>(result.bytes());
+    return bytes;
   }
-  /// Whether the result comes over the wire.
+  /// Whether the results come over the wire.
   bool sends_result() const { return !store && !into; }
 };
 
@@ -68,8 +71,11 @@ Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options);
 void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
              grpc::ClientContext* context);
 
-/// As ResultSpec, where enough of the operands is known to tell; nothing where it is not.
-Result<std::optional<ArraySpec>> ResultSpecIfKnown(const Operation& operation,
-                                                   std::span<const ArraySource> operands);
+/// All attributes of an operation. INVALID_ARGUMENT where it is none that this client knows, or where one is
+/// unknown or of another kind.
+Result<Attributes> AttributesOf(const Operation& operation);
+/// As ResultSpecs, where enough of the operands is known to tell; nothing where it is not.
+Result<std::optional<std::vector<ArraySpec>>> ResultSpecsIfKnown(const Operation& operation,
+                                                                 std::span<const ArraySource> operands);
 
 }  // namespace tilewire::client

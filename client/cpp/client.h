@@ -21,10 +21,10 @@
 #include <stop_token>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "client/cpp/arrays.h"
+#include "client/cpp/operation.h"
 #include "client/cpp/region.h"
 #include "client/cpp/server_info.h"
 #include "client/cpp/source.h"
@@ -33,35 +33,6 @@
 #include "kernels/array/status.h"
 
 namespace tilewire::client {
-
-/// Which value an RMSE call returns. Numbers equal tilewire.v1.RmseOutput.
-enum class RmseOutput : uint8_t { kRmse = 0, kMse = 1, kSumSquares = 2 };
-
-/// RMSE of two arrays of equal dtype (any but bool and complex) and shape. Result: f64, the axes not reduced,
-/// in order.
-struct RmseOp {
-  std::vector<int32_t> axes;  ///< to reduce, negative from the end, each once; empty: all
-  RmseOutput output = RmseOutput::kRmse;
-};
-
-/// Permutation of the axes of one array: axis i of the result is input axis axes[i].
-struct TransposeOp {
-  std::vector<int32_t> axes;  ///< all axes, negative from the end; empty: reversed order
-};
-
-/// Density of the normal distribution at every element of one f32 or f64 array:
-/// exp(-((x - mean) / stddev)^2 / 2) / (stddev sqrt(2 pi)), at most 1 ulp from the exact value. Result: same
-/// dtype and shape.
-struct GaussianOp {
-  double mean = 0;    ///< finite
-  double stddev = 1;  ///< finite and more than 0
-};
-
-using Operation = std::variant<RmseOp, TransposeOp, GaussianOp>;
-
-/// dtype and shape of an operation's result. INVALID_ARGUMENT for what no server would accept: wrong number
-/// of operands, specs that differ, a dtype that the operation does not know, bad axes, mean or stddev.
-Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands);
 
 /// Where the time of a call went on the server, microseconds; stages that could not be observed are absent.
 /// See tilewire.v1.Timing for each field.
@@ -82,14 +53,16 @@ struct Timing {
 
 /// What a successful call tells beside the result's bytes.
 struct Reply {
-  ArraySpec spec;               ///< of the result
-  std::string numeric_version;  ///< "rmse.1"
-  Timing timing;                ///< as the server saw it
-  double client_wall_us = 0;    ///< the whole call as the caller saw it, retries included
-  int attempts = 1;             ///< 2 or more when it was retried
-  bool streamed = false;        ///< Execute, not a unary call
-  std::string array;            ///< id of the result where it was stored instead of sent
-  std::optional<Trace> trace;   ///< with CallOptions::trace; the server's spans are in `timing`
+  ArraySpec spec;                ///< of the result; of several the first one's
+  std::vector<ArraySpec> specs;  ///< of all results, in the operation's order
+  std::string numeric_version;   ///< "rmse.1"
+  Timing timing;                 ///< as the server saw it
+  double client_wall_us = 0;     ///< the whole call as the caller saw it, retries included
+  int attempts = 1;              ///< 2 or more when it was retried
+  bool streamed = false;         ///< Execute, not a unary call
+  std::string array;  ///< id of the result where it was stored instead of sent; of several the first
+  std::vector<std::string> arrays;  ///< ids of all of them; empty where nothing was stored
+  std::optional<Trace> trace;       ///< with CallOptions::trace; the server's spans are in `timing`
 };
 
 /// Reply of an RMSE call: `values` in row-major order of `reply.spec.shape`.
@@ -101,6 +74,7 @@ struct RmseReply {
 /// Reply of a call whose result stays at the server.
 struct StoredReply {
   OwnedArray array;
+  std::vector<OwnedArray> more;  ///< further results, where the operation has several
   Reply reply;
 };
 
@@ -148,6 +122,9 @@ struct CallOptions {
 /// without gaps and it runs on the calling thread; with several, pieces come in any order and on other
 /// threads, one at a time unless CallOptions::concurrent_sink. An error ends the call with it.
 using Sink = std::function<Status(uint64_t offset, std::span<const uint8_t> bytes)>;
+/// The same for operations with several results: `offset` is one of result number `result`, from 0. Of each
+/// result pieces come as to a Sink; which result's comes next is open.
+using ResultSink = std::function<Status(size_t result, uint64_t offset, std::span<const uint8_t> bytes)>;
 
 /// How to connect.
 struct ConnectOptions {
@@ -190,11 +167,14 @@ class Client {
   /// still being sent.
   Result<Reply> GaussianPdf(const ArraySource& input, const GaussianOp& op, const Sink& sink,
                             const CallOptions& options = {});
-  /// Any operation: operands in order, the result's bytes to `sink`.
+  /// Any operation that has one result: operands in order, the result's bytes to `sink`.
   Result<Reply> Execute(const Operation& operation, std::span<const ArraySource> operands, const Sink& sink,
                         const CallOptions& options = {});
+  /// Any operation.
+  Result<Reply> Execute(const Operation& operation, std::span<const ArraySource> operands,
+                        const ResultSink& sink, const CallOptions& options = {});
 
-  /// Any operation, its result kept at the server, where it can be an operand at once.
+  /// Any operation, its results kept at the server, where they can be operands at once.
   Result<StoredReply> Store(const Operation& operation, std::span<const ArraySource> operands,
                             const StoreOptions& store = {}, const CallOptions& options = {});
 
@@ -211,8 +191,8 @@ class Client {
   /// driver does not open it; RESOURCE_EXHAUSTED `BUSY`: too many regions. `options`: as for Share().
   Result<DeviceRegion> RegisterDevice(const DeviceMemory& memory, const DeviceRegionOptions& region = {},
                                       const CallOptions& options = {});
-  /// Any operation, its result written to `place`, as many bytes as it has. Where the call fails what is
-  /// there is undefined.
+  /// Any operation, its result written to `place`, as many bytes as it has; several one after the other, each
+  /// at a multiple of 256 bytes from there. Where the call fails what is there is undefined.
   Result<Reply> ExecuteInto(const Operation& operation, std::span<const ArraySource> operands,
                             const RegionPlace& place, const CallOptions& options = {});
 

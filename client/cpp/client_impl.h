@@ -14,7 +14,6 @@
 #include "client/cpp/retry.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
-#include "tilewire/v1/kernels.grpc.pb.h"
 #include "tilewire/v1/regions.grpc.pb.h"
 
 namespace tilewire::client {
@@ -24,14 +23,12 @@ struct Link {
   Link(const std::string& address, const ConnectOptions& options)
       : connect(options),
         channel(MakeChannel(address, options)),
-        kernels(v1::Kernels::NewStub(channel)),
         device(v1::Device::NewStub(channel)),
         arrays(v1::Arrays::NewStub(channel)),
         regions(v1::Regions::NewStub(channel)) {}
 
   const ConnectOptions connect;
   const std::shared_ptr<grpc::Channel> channel;
-  const std::unique_ptr<v1::Kernels::Stub> kernels;
   const std::unique_ptr<v1::Device::Stub> device;
   const std::unique_ptr<v1::Arrays::Stub> arrays;
   const std::unique_ptr<v1::Regions::Stub> regions;
@@ -56,18 +53,18 @@ class Client::Impl {
   Impl(const std::string& address, const ConnectOptions& options)
       : link_(std::make_shared<Link>(address, options)), stream_channels_(address, options) {}
 
-  /// Where `store` or `into` is set the result stays at the server or goes there, and `sink` is not called.
+  /// Where `store` or `into` is set the results stay at the server or go there, and `sink` is not called.
   Result<Reply> Execute(Operation operation, std::span<const ArraySource> operands,
-                        std::optional<StoreOptions> store, std::optional<RegionPlace> into, const Sink& sink,
-                        const CallOptions& options);
+                        std::optional<StoreOptions> store, std::optional<RegionPlace> into,
+                        const ResultSink& sink, const CallOptions& options);
   Result<Reply> Put(const ArraySource& source, const StoreOptions& store, const CallOptions& options);
   /// Asks for the spec where it is not known.
-  Result<Reply> Get(const std::string& id, std::optional<ArraySpec> spec, const Sink& sink,
+  Result<Reply> Get(const std::string& id, std::optional<ArraySpec> spec, const ResultSink& sink,
                     const CallOptions& options);
   Result<ArrayInfo> Stat(const std::string& id, const CallOptions& options, Deadline deadline);
   Result<ArrayList> List(const CallOptions& options);
-  /// The handle of an array that a call stored.
-  OwnedArray Own(const Reply& reply) const;
+  /// The handles of the arrays that a call stored.
+  StoredReply Own(Reply reply) const;
 
   Result<ServerKernels> DescribeKernels(const v1::DescribeKernelsRequest& request,
                                         const CallOptions& options);
@@ -79,7 +76,7 @@ class Client::Impl {
  private:
   Result<Reply> Attempts(CallSpec spec, bool streamed);
   Attempt Stream(const CallSpec& spec);
-  /// Asks for what is not known of resident operands, and so learns the result's spec.
+  /// Asks for what is not known of resident operands, and so learns the results' specs.
   Status Resolve(CallSpec* spec);
   /// CallOnce by the stub of Arrays, tried again where that may help.
   template <typename Request, typename Response>

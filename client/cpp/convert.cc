@@ -200,20 +200,6 @@ void ToProto(const RegionPlace& place, v1::RegionPlace* out) {
   out->set_offset(place.offset);
 }
 
-void ToProto(const RmseOp& op, v1::RmseOp* out) {
-  out->mutable_axes()->Assign(op.axes.begin(), op.axes.end());
-  out->set_output(static_cast<v1::RmseOutput>(op.output));
-}
-
-void ToProto(const TransposeOp& op, v1::TransposeOp* out) {
-  out->mutable_axes()->Assign(op.axes.begin(), op.axes.end());
-}
-
-void ToProto(const GaussianOp& op, v1::GaussianOp* out) {
-  out->set_mean(op.mean);
-  out->set_stddev(op.stddev);
-}
-
 Result<ArrayInfo> FromProto(const v1::ArrayInfo& info) {
   const auto spec = FromProto(info.spec());
   if (!spec) return Fail(BadReply(spec.error().message()));
@@ -228,21 +214,46 @@ Result<ArrayInfo> FromProto(const v1::ArrayInfo& info) {
                    .users = info.users()};
 }
 
-Status TakeResult(const v1::ArrayResult& result, const CallSpec& call, Reply* reply) {
-  const auto spec = FromProto(result.spec());
-  const auto& expected = call.result;
-  if (!spec) return BadReply(spec.error().message());
-  if (expected && *spec != *expected)
-    return BadReply("the result is " + std::string(Name(spec->dtype)) + spec->shape.ToString() +
-                    ", expected " + std::string(Name(expected->dtype)) + expected->shape.ToString());
+namespace {
+
+/// Of one result. `offset`: where it begins in the area of all results.
+Status CheckResult(const v1::ArrayResult& result, const ArraySpec& spec, const ArraySpec* expected,
+                   uint64_t offset, const CallSpec& call) {
+  if (expected != nullptr && spec != *expected)
+    return BadReply("the result is " + std::string(Name(spec.dtype)) + spec.shape.ToString() + ", expected " +
+                    std::string(Name(expected->dtype)) + expected->shape.ToString());
   const bool stored = call.store.has_value();
   if (stored == result.array().empty())
     return BadReply(stored ? "a stored result without an id" : "a result was stored that was to be sent");
   const bool there = call.into && result.region().region() == call.into->region &&
-                     result.region().offset() == call.into->offset;
+                     result.region().offset() == call.into->offset + offset;
   if (call.into ? !there : result.has_region()) return BadReply("the result is not where it was to go");
-  reply->spec = *spec;
-  reply->array = result.array();
+  return {};
+}
+
+}  // namespace
+
+Status TakeResults(const google::protobuf::RepeatedPtrField<v1::ArrayResult>& results, const CallSpec& call,
+                   Reply* reply) {
+  const auto count = static_cast<size_t>(results.size());
+  if (call.results ? count != call.results->size() : count < 1 || count > kMaxResults)
+    return BadReply(
+        std::to_string(count) + " results, expected " +
+        (call.results ? std::to_string(call.results->size()) : "1 to " + std::to_string(kMaxResults)));
+  uint64_t end = 0;
+  for (size_t k = 0; k < count; ++k) {
+    const v1::ArrayResult& result = results[static_cast<int>(k)];
+    const auto spec = FromProto(result.spec());
+    if (!spec) return BadReply(spec.error().message());
+    const uint64_t offset = (end + kResultAlignment - 1) / kResultAlignment * kResultAlignment;
+    TILEWIRE_RETURN_IF_ERROR(
+        CheckResult(result, *spec, call.results ? &(*call.results)[k] : nullptr, offset, call));
+    end = offset + static_cast<uint64_t>(spec->bytes());
+    reply->specs.push_back(*spec);
+    if (call.store) reply->arrays.push_back(result.array());
+  }
+  reply->spec = reply->specs.front();
+  reply->array = results[0].array();
   return {};
 }
 

@@ -32,24 +32,11 @@ Result<ArrayInfo> FromProto(const v1::ArrayInfo& info);
 
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
 void ToProto(const RegionPlace& place, v1::RegionPlace* out);
-void ToProto(const RmseOp& op, v1::RmseOp* out);
-void ToProto(const TransposeOp& op, v1::TransposeOp* out);
-void ToProto(const GaussianOp& op, v1::GaussianOp* out);
-/// Sets the member of a message's oneof that the operation is; `Message` is Open or DescribeKernelsRequest.
-template <typename Message>
-void SetOperation(const Operation& operation, Message* out) {
-  if (const auto* rmse = std::get_if<RmseOp>(&operation)) {
-    ToProto(*rmse, out->mutable_rmse());
-  } else if (const auto* gaussian = std::get_if<GaussianOp>(&operation)) {
-    ToProto(*gaussian, out->mutable_gaussian_pdf());
-  } else {
-    ToProto(std::get<TransposeOp>(operation), out->mutable_transpose());
-  }
-}
 
-/// What a result tells beside its bytes: its spec and where it is. BAD_REPLY unless it is what `spec` expects
-/// (where that is known), has an id if it was to be stored and none if not, and is where it was to be
-/// written.
-Status TakeResult(const v1::ArrayResult& result, const CallSpec& spec, Reply* reply);
+/// What results tell beside their bytes: their specs and where they are. BAD_REPLY unless they are what
+/// `spec` expects (where that is known), have ids if they were to be stored and none if not, and are where
+/// they were to be written.
+Status TakeResults(const google::protobuf::RepeatedPtrField<v1::ArrayResult>& results, const CallSpec& spec,
+                   Reply* reply);
 
 }  // namespace tilewire::client

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "client/cpp/client_impl.h"
+#include "client/cpp/operations.h"
 #include "client/cpp/striped_call.h"
 #include "client/cpp/unary_call.h"
 
@@ -12,20 +13,6 @@ namespace tilewire::client {
 namespace {
 
 constexpr uint64_t kUnaryBytes = 1 << 20;
-
-/// Makes Fortran order free for a transpose: its bytes are the C order array with reversed axes, so only the
-/// permutation changes.
-void TransposeAsStored(TransposeOp* op, ArraySource* source) {
-  const int rank = source->spec().shape.rank();
-  std::vector<int32_t> axes;
-  for (int i = 0; i < rank; ++i) {
-    int32_t axis = op->axes.empty() ? rank - 1 - i : op->axes[static_cast<size_t>(i)];
-    if (axis < 0) axis += rank;
-    axes.push_back(rank - 1 - axis);
-  }
-  op->axes = std::move(axes);
-  *source = source->AsStored();
-}
 
 /// Options with a key, so that a repeated attempt finds what an earlier one stored.
 StoreOptions WithKey(StoreOptions store) {
@@ -36,8 +23,8 @@ StoreOptions WithKey(StoreOptions store) {
 }
 
 /// Where nothing may come.
-const Sink& NoSink() {
-  static const Sink sink = [](uint64_t, std::span<const uint8_t>) {
+const ResultSink& NoSink() {
+  static const ResultSink sink = [](size_t, uint64_t, std::span<const uint8_t>) {
     return BadReply("bytes of a stored result");
   };
   return sink;
@@ -81,15 +68,16 @@ Deadline DeadlineOf(const CallOptions& options) {
 
 Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySource> operands,
                                     std::optional<StoreOptions> store, std::optional<RegionPlace> into,
-                                    const Sink& sink, const CallOptions& options) {
-  TILEWIRE_ASSIGN_OR_RETURN(const auto result, ResultSpecIfKnown(operation, operands));
+                                    const ResultSink& sink, const CallOptions& options) {
+  TILEWIRE_ASSIGN_OR_RETURN(auto results, ResultSpecsIfKnown(operation, operands));
+  TILEWIRE_ASSIGN_OR_RETURN(operation.attributes, AttributesOf(operation));
   std::vector<ArraySource> sources(operands.begin(), operands.end());
-  if (auto* transpose = std::get_if<TransposeOp>(&operation); transpose && sources[0].fortran_order())
-    TransposeAsStored(transpose, &sources[0]);
+  const auto as_stored = FindOperation(*operation.descriptor)->as_stored;
+  if (as_stored != nullptr && sources[0].fortran_order()) as_stored(&operation.attributes, &sources[0]);
   if (store) store = WithKey(std::move(*store));
   CallSpec spec{.task = std::move(operation),
                 .sources = std::move(sources),
-                .result = result,
+                .results = std::move(results),
                 .store = std::move(store),
                 .into = std::move(into),
                 .sink = sink,
@@ -108,7 +96,7 @@ Result<Reply> Client::Impl::Put(const ArraySource& source, const StoreOptions& s
                     "what the server does not have: memory, a file, or a region");
   return Attempts({.task = PutTask{},
                    .sources = {source},
-                   .result = source.spec(),
+                   .results = std::vector{source.spec()},
                    .store = WithKey(store),
                    .into = std::nullopt,
                    .sink = NoSink(),
@@ -118,7 +106,7 @@ Result<Reply> Client::Impl::Put(const ArraySource& source, const StoreOptions& s
                   true);
 }
 
-Result<Reply> Client::Impl::Get(const std::string& id, std::optional<ArraySpec> spec, const Sink& sink,
+Result<Reply> Client::Impl::Get(const std::string& id, std::optional<ArraySpec> spec, const ResultSink& sink,
                                 const CallOptions& options) {
   const Deadline deadline = DeadlineOf(options);
   if (!spec) {
@@ -127,7 +115,7 @@ Result<Reply> Client::Impl::Get(const std::string& id, std::optional<ArraySpec> 
   }
   return Attempts({.task = GetTask{id},
                    .sources = {},
-                   .result = spec,
+                   .results = std::vector{*spec},
                    .store = std::nullopt,
                    .into = std::nullopt,
                    .sink = sink,
@@ -144,7 +132,8 @@ Status Client::Impl::Resolve(CallSpec* spec) {
     TILEWIRE_ASSIGN_OR_RETURN(const ArrayInfo info, Stat(stored->id, spec->options, spec->deadline));
     source = ArraySource::Resident(stored->id, info.spec);
   }
-  TILEWIRE_ASSIGN_OR_RETURN(spec->result, ResultSpecIfKnown(std::get<Operation>(spec->task), spec->sources));
+  TILEWIRE_ASSIGN_OR_RETURN(spec->results,
+                            ResultSpecsIfKnown(std::get<Operation>(spec->task), spec->sources));
   return {};
 }
 
@@ -160,8 +149,8 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
     if (spec.options.stop.stop_requested())
       return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));
     const double begin_us = recorder ? recorder->Now() : 0;
-    if (streamed && !spec.result && spec.sends_result()) TILEWIRE_RETURN_IF_ERROR(Resolve(&spec));
-    Attempt attempt = streamed ? Stream(spec) : UnaryCall(link_->kernels.get(), spec);
+    if (streamed && !spec.results && spec.sends_result()) TILEWIRE_RETURN_IF_ERROR(Resolve(&spec));
+    Attempt attempt = streamed ? Stream(spec) : UnaryCall(link_->channel.get(), spec);
     if (attempt.status.ok()) {
       attempt.reply.attempts = attempts;
       attempt.reply.client_wall_us =

@@ -3,6 +3,7 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include "client/cpp/client_impl.h"
+#include "client/cpp/wire_form.h"
 
 namespace tilewire::client {
 
@@ -24,6 +25,7 @@ Result<ServerKernels> Client::Impl::DescribeKernels(const v1::DescribeKernelsReq
 
 Result<ServerKernels> Client::DescribeKernels(const Operation& operation, std::span<const ArraySpec> operands,
                                               const CallOptions& options) {
+  TILEWIRE_ASSIGN_OR_RETURN([[maybe_unused]] const Attributes right, AttributesOf(operation));
   v1::DescribeKernelsRequest request;
   SetOperation(operation, &request);
   for (const ArraySpec& operand : operands) ToProto(operand, request.add_operands());

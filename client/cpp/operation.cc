@@ -1,91 +1,107 @@
-// What an operation's result looks like; checked here so that wrong calls fail before anything is sent.
-#include <charconv>
-#include <cmath>
+// What an operation's results look like; checked here so that wrong calls fail before anything is sent.
+#include "client/cpp/operation.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 #include "client/cpp/call_spec.h"
-#include "client/cpp/client.h"
+#include "client/cpp/operations.h"
+#include "kernels/gaussian/problem.h"
+#include "kernels/rmse/problem.h"
+#include "kernels/transpose/problem.h"
 
 namespace tilewire::client {
 namespace {
 
-Result<ArraySpec> RmseResult(const RmseOp& op, std::span<const ArraySpec> operands) {
-  const ArraySpec& a = operands[0];
-  if (operands[1].dtype != a.dtype)
-    return BadValue("b.dtype", Name(operands[1].dtype), std::string(Name(a.dtype)) + ", as a");
-  if (operands[1].shape != a.shape)
-    return BadValue("b.shape", operands[1].shape.ToString(), a.shape.ToString() + ", as a");
-  if (!IsReal(a.dtype)) return BadValue("a.dtype", Name(a.dtype), "any but bool and complex");
-  TILEWIRE_ASSIGN_OR_RETURN(const std::vector<int> axes, NormalizeAxes(op.axes, a.shape.rank(), "axes"));
-  uint32_t reduced = axes.empty() ? ~0u : 0u;
-  for (const int axis : axes) reduced |= 1u << axis;
-  std::vector<int64_t> batch;
-  for (int axis = 0; axis < a.shape.rank(); ++axis)
-    if (!(reduced >> axis & 1)) batch.push_back(a.shape.dim(axis));
-  return MakeSpec(DType::kF64, batch, "result");
+/// What is wrong however the operands look; attributes as AttributesOf().
+Result<Attributes> CheckAsked(const Operation& operation, size_t operands) {
+  TILEWIRE_ASSIGN_OR_RETURN(Attributes attributes, AttributesOf(operation));
+  const Descriptor& descriptor = *operation.descriptor;
+  if (const size_t wanted = descriptor.operands.size(); operands != wanted) {
+    std::string name(descriptor.name);
+    std::ranges::replace(name, '_', ' ');
+    return BadValue("operands", std::to_string(operands), std::to_string(wanted) + " for " + name);
+  }
+  return attributes;
 }
 
-Result<ArraySpec> TransposeResult(const TransposeOp& op, std::span<const ArraySpec> operands) {
-  const Shape& shape = operands[0].shape;
-  TILEWIRE_ASSIGN_OR_RETURN(const std::vector<int> axes, NormalizeAxes(op.axes, shape.rank(), "axes"));
-  if (!axes.empty() && static_cast<int>(axes.size()) != shape.rank())
-    return BadValue("axes", std::to_string(axes.size()) + " axes",
-                    std::to_string(shape.rank()) + ", a permutation of all");
-  std::vector<int64_t> dims;
-  for (int i = 0; i < shape.rank(); ++i)
-    dims.push_back(shape.dim(axes.empty() ? shape.rank() - 1 - i : axes[static_cast<size_t>(i)]));
-  return MakeSpec(operands[0].dtype, dims, "result");
+/// "f32 or f64", "any but bool and complex".
+std::string AcceptedText(const Descriptor& descriptor) {
+  std::vector<std::string> accepted, refused;
+  for (const DTypeInfo& info : AllDTypes())
+    (descriptor.accepts(info.dtype) ? accepted : refused).emplace_back(info.name);
+  const bool few = accepted.size() <= refused.size();
+  if (!few && !descriptor.accepts(DType::kC64) && !descriptor.accepts(DType::kC128)) {
+    std::erase_if(refused, [](const std::string& name) { return name.starts_with('c'); });
+    refused.emplace_back("complex");
+  }
+  return few ? Listed(accepted, " or ") : "any but " + Listed(refused, " and ");
 }
 
-/// The shortest text that reads back to the same double.
-std::string Text(double value) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
-}
-
-Result<ArraySpec> GaussianResult(const GaussianOp& op, std::span<const ArraySpec> operands) {
-  const DType dtype = operands[0].dtype;
-  if (dtype != DType::kF32 && dtype != DType::kF64) return BadValue("dtype", Name(dtype), "f32 or f64");
-  if (!std::isfinite(op.mean)) return BadValue("mean", Text(op.mean), "any finite number");
-  if (!std::isfinite(op.stddev) || op.stddev <= 0)
-    return BadValue("stddev", Text(op.stddev), "any finite number greater than 0");
-  return operands[0];
-}
-
-/// Wrong however the operands look.
-Status CheckCount(const Operation& operation, size_t operands) {
-  struct Wanted {
-    size_t count;
-    const char* allowed;
-  };
-  const Wanted wanted = std::holds_alternative<RmseOp>(operation)       ? Wanted{2, "2 for rmse"}
-                        : std::holds_alternative<GaussianOp>(operation) ? Wanted{1, "1 for gaussian pdf"}
-                                                                        : Wanted{1, "1 for transpose"};
-  if (operands == wanted.count) return {};
-  return BadValue("operands", std::to_string(operands), wanted.allowed).value();
+/// A refusal of Descriptor::Make, said in terms of the call: an operand is held against the first one, and a
+/// dtype against those that would do.
+Status InTermsOfCall(Status refused, const Descriptor& descriptor, std::span<const ArraySpec> specs) {
+  if (refused.detail() == nullptr) return refused;
+  const std::string field = refused.detail()->field;
+  const ArraySpec& first = specs.front();
+  const std::string name(descriptor.operands.front());
+  for (size_t i = 1; i < specs.size(); ++i) {
+    const std::string operand(descriptor.operands[i]);
+    if (field == operand + ".dtype" && specs[i].dtype != first.dtype)
+      return BadValue(field, Name(specs[i].dtype), std::string(Name(first.dtype)) + ", as " + name).value();
+    if (field == operand + ".shape" && specs[i].shape != first.shape)
+      return BadValue(field, specs[i].shape.ToString(), first.shape.ToString() + ", as " + name).value();
+  }
+  if (field == "dtype" && !descriptor.accepts(first.dtype))
+    return BadValue(specs.size() > 1 ? name + ".dtype" : field, Name(first.dtype), AcceptedText(descriptor))
+        .value();
+  return refused;
 }
 
 }  // namespace
 
-Result<std::optional<ArraySpec>> ResultSpecIfKnown(const Operation& operation,
-                                                   std::span<const ArraySource> operands) {
-  TILEWIRE_RETURN_IF_ERROR(CheckCount(operation, operands.size()));
-  const auto* rmse = std::get_if<RmseOp>(&operation);
+Operation::Operation(const RmseOp& op)
+    : Operation(rmse::kDescriptor, {{"axes", op.axes}, {"output", static_cast<int64_t>(op.output)}}) {}
+Operation::Operation(const TransposeOp& op) : Operation(transpose::kDescriptor, {{"axes", op.axes}}) {}
+Operation::Operation(const GaussianOp& op)
+    : Operation(gaussian::kDescriptor, {{"mean", op.mean}, {"stddev", op.stddev}}) {}
+
+Result<Attributes> AttributesOf(const Operation& operation) {
+  const Descriptor* const descriptor = operation.descriptor;
+  if (descriptor != nullptr && FindOperation(*descriptor) != nullptr)
+    return descriptor->Complete(operation.attributes);
+  return BadValue("operation", descriptor == nullptr ? "none" : descriptor->name, CommandNames(" or "));
+}
+
+Result<std::optional<std::vector<ArraySpec>>> ResultSpecsIfKnown(const Operation& operation,
+                                                                 std::span<const ArraySource> operands) {
+  TILEWIRE_ASSIGN_OR_RETURN(const Attributes attributes, CheckAsked(operation, operands.size()));
   std::optional<ArraySpec> any;
   for (const auto& operand : operands)
     if (operand.known_spec()) any = operand.known_spec();
-  if (!any) return rmse && rmse->axes.empty() ? std::optional(ArraySpec{DType::kF64, {}}) : std::nullopt;
+  if (!any) {
+    const auto results = FindOperation(*operation.descriptor)->results_of_any;
+    return results != nullptr ? results(attributes) : std::nullopt;
+  }
   // What is not known must be equal to the rest, which the server checks.
   std::vector<ArraySpec> specs;
   for (const auto& operand : operands) specs.push_back(operand.known_spec().value_or(*any));
-  TILEWIRE_ASSIGN_OR_RETURN(ArraySpec result, ResultSpec(operation, specs));
-  return std::optional(result);
+  TILEWIRE_ASSIGN_OR_RETURN(std::vector<ArraySpec> results, ResultSpecs(operation, specs));
+  return std::optional(std::move(results));
+}
+
+Result<std::vector<ArraySpec>> ResultSpecs(const Operation& operation, std::span<const ArraySpec> operands) {
+  TILEWIRE_ASSIGN_OR_RETURN(const Attributes attributes, CheckAsked(operation, operands.size()));
+  const auto problem = operation.descriptor->Make(operands, attributes);
+  if (!problem) return Fail(InTermsOfCall(problem.error(), *operation.descriptor, operands));
+  const auto results = (*problem)->results();
+  return std::vector<ArraySpec>(results.begin(), results.end());
 }
 
 Result<ArraySpec> ResultSpec(const Operation& operation, std::span<const ArraySpec> operands) {
-  TILEWIRE_RETURN_IF_ERROR(CheckCount(operation, operands.size()));
-  if (const auto* rmse = std::get_if<RmseOp>(&operation)) return RmseResult(*rmse, operands);
-  if (const auto* gaussian = std::get_if<GaussianOp>(&operation)) return GaussianResult(*gaussian, operands);
-  return TransposeResult(std::get<TransposeOp>(operation), operands);
+  TILEWIRE_ASSIGN_OR_RETURN(const std::vector<ArraySpec> results, ResultSpecs(operation, operands));
+  return results.front();
 }
 
 }  // namespace tilewire::client

@@ -164,7 +164,7 @@ Result<DeviceRegion> Client::RegisterDevice(const DeviceMemory& memory, const De
 
 Result<Reply> Client::ExecuteInto(const Operation& operation, std::span<const ArraySource> operands,
                                   const RegionPlace& place, const CallOptions& options) {
-  return impl_->Execute(operation, operands, std::nullopt, place, Sink(), options);
+  return impl_->Execute(operation, operands, std::nullopt, place, {}, options);
 }
 
 }  // namespace tilewire::client

@@ -1,6 +1,7 @@
 #include "client/cpp/request.h"
 
 #include "client/cpp/convert.h"
+#include "client/cpp/wire_form.h"
 #include "tilewire/v1/arrays.pb.h"
 
 namespace tilewire::client {

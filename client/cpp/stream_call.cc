@@ -184,16 +184,17 @@ Status StreamCall::HandleResponse(const v1::ExecuteResponse& response) {
 
 Status StreamCall::HandleChunk(const wire::ChunkView& chunk) {
   if (!opened_ || result_seen_) return BadReply("an output chunk before Opened or after Result");
-  if (chunk.operand != 0) return BadReply("a chunk of result " + std::to_string(chunk.operand));
-  if (chunk.offset < next_output_)
+  const uint32_t result = chunk.operand;
+  if (result >= next_output_.size()) return BadReply("a chunk of result " + std::to_string(result));
+  if (chunk.offset < next_output_[result])
     return BadReply("output byte " + std::to_string(chunk.offset) + " after byte " +
-                    std::to_string(next_output_));
+                    std::to_string(next_output_[result]));
   if (chunk.crc32c && wire::Crc32c(chunk.data) != *chunk.crc32c)
     return Status(Code::kDataLoss, "CHECKSUM",
                   "output chunk at " + std::to_string(chunk.offset) + ": crc32c differs");
-  next_output_ = chunk.offset + chunk.data_bytes;
+  next_output_[result] = chunk.offset + chunk.data_bytes;
   trace_.ChunkCame(chunk.offset, chunk.data_bytes);
-  TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(chunk.offset, chunk.data));
+  TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(result, chunk.offset, chunk.data));
   trace_.Delivered(chunk.offset, chunk.data_bytes);
   return {};
 }
@@ -201,14 +202,17 @@ Status StreamCall::HandleChunk(const wire::ChunkView& chunk) {
 Status StreamCall::HandleResult(const v1::Result& result) {
   if (!on_opened_ || !opened_ || result_seen_)
     return BadReply("a Result before Opened, twice, or on a joined stream");
-  if (result.results_size() != 1)
-    return BadReply(std::to_string(result.results_size()) + " results, expected 1");
-  const v1::ArrayResult& array = result.results(0);
-  trace_.ResultCame(array.data().size());
+  uint64_t inline_bytes = 0;
+  for (const v1::ArrayResult& array : result.results()) inline_bytes += array.data().size();
+  trace_.ResultCame(inline_bytes);
   reply_ = {.numeric_version = result.numeric_version(), .timing = FromProto(result.timing())};
-  TILEWIRE_RETURN_IF_ERROR(TakeResult(array, spec_, &reply_));
-  const auto* bytes = reinterpret_cast<const uint8_t*>(array.data().data());
-  if (!array.data().empty()) TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(0, {{bytes, array.data().size()}}));
+  TILEWIRE_RETURN_IF_ERROR(TakeResults(result.results(), spec_, &reply_));
+  for (int k = 0; k < result.results_size(); ++k) {
+    const std::string& data = result.results(k).data();
+    const auto* bytes = reinterpret_cast<const uint8_t*>(data.data());
+    if (!data.empty())
+      TILEWIRE_RETURN_IF_ERROR(stripe_->Deliver(static_cast<size_t>(k), 0, {{bytes, data.size()}}));
+  }
   result_seen_ = true;
   return {};
 }

@@ -14,6 +14,7 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -91,8 +92,8 @@ class StreamCall {
   std::atomic<bool> opened_{false};
   grpc::ByteBuffer incoming_;
   grpc::Status final_;
-  Status abort_;              ///< why this side ended the call, if it did
-  uint64_t next_output_ = 0;  ///< output on a stream ascends
+  Status abort_;                                     ///< why this side ended the call, if it did
+  std::array<uint64_t, kMaxResults> next_output_{};  ///< of each result output on a stream ascends
   ChunkPlan last_chunk_{};
   Reply reply_;
 };

@@ -27,6 +27,15 @@ std::string JoinAddress(const v1::Opened& opened, const std::string& connected) 
   return same_kind == endpoints.end() ? connected : *same_kind;
 }
 
+/// What comes of each result.
+std::vector<uint64_t> BytesOfEach(const CallSpec& spec) {
+  std::vector<uint64_t> bytes;
+  if (spec.results)
+    for (const ArraySpec& result : *spec.results)
+      bytes.push_back(spec.sends_result() ? static_cast<uint64_t>(result.bytes()) : 0);
+  return bytes;
+}
+
 }  // namespace
 
 uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores) {
@@ -38,7 +47,7 @@ StripedCall::StripedCall(const CallSpec& spec, StreamChannels* channels, uint32_
     : spec_(spec),
       channels_(channels),
       connections_(std::max(connections, 1u)),
-      stripe_(spec.sink, spec.options, spec.bytes_to_send(), spec.bytes_to_receive()),
+      stripe_(spec.sink, spec.options, spec.bytes_to_send(), BytesOfEach(spec)),
       first_(spec, &stripe_, channels->Take()) {}
 
 Attempt StripedCall::Run() {

@@ -32,6 +32,7 @@ struct RunArguments {
 struct CompareArguments {
   std::string a, b;  ///< files
   double threshold_percent = 10, tail_threshold_percent = 25;
+  bool anyway = false;
 };
 
 int RunScenario(const Globals& globals, const RunArguments& arguments, const Interrupt& interrupt);
@@ -48,6 +49,9 @@ std::optional<ServerFacts> Describe(const Globals& globals, client::Client* clie
 int CheckOutputs(const Globals& globals);
 /// Prints the text and writes the files. `exit_code`, or kExitUsage where that failed.
 int Publish(const Globals& globals, const nlohmann::ordered_json& result, int exit_code);
+
+/// Says on stderr that so many arrays or regions stay at the server; nothing where none do.
+void WarnOfLeft(size_t left);
 
 /// Writes a JSON file, whole or not at all. kExitGood, or kExitUsage with the complaint printed.
 int WriteJson(const std::string& path, const nlohmann::ordered_json& json);

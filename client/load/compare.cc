@@ -1,7 +1,10 @@
 #include "client/load/compare.h"
-#include "kernels/figures/text.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "kernels/figures/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -10,6 +13,43 @@ using nlohmann::json;
 using Row = Comparison::Row;
 
 constexpr double kErrorShare = 0.001;
+/// Windows that differ by more see other things: caches, clocks, hiccups.
+constexpr double kSameLength = 1.5;
+
+/// How the arrays of a study's point went; results of before there was a choice do not say.
+std::string ViaOf(const json& point) {
+  return point.value("via", "wire");
+}
+
+/// Which of its three fields ends a scenario's window.
+std::string EndOf(const json& scenario) {
+  for (const char* field : {"requests", "stable"})
+    if (scenario.contains(field)) return field;
+  return "seconds";
+}
+
+/// Collects what differs in fields that both results have.
+class Differences {
+ public:
+  void Add(const std::string& what, const json& a, const json& b) {
+    if (a != b) found_.push_back(what + " differs: " + a.dump() + " and " + b.dump());
+  }
+  void AddFields(const std::string& of, const json& a, const json& b,
+                 std::initializer_list<const char*> fields) {
+    for (const char* field : fields)
+      if (a.contains(field) && b.contains(field)) Add(of + field, a.at(field), b.at(field));
+  }
+  std::vector<std::string> Take() { return std::move(found_); }
+
+ private:
+  std::vector<std::string> found_;
+};
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
 
 class Comparer {
  public:
@@ -40,23 +80,15 @@ class Comparer {
   }
 
   void Note(const json& a, const json& b) {
-    const auto note = [&](const char* what, const json& before, const json& after) {
-      if (before != after)
-        out_->notes.push_back(std::string(what) + " differs: " + before.dump() + " and " + after.dump());
-    };
-    for (const char* field : {"device", "device_name", "processors", "version", "lanes"})
-      note(field, a.at("server").at(field), b.at("server").at(field));
-    note("the client's processor", a.at("client").at("processor"), b.at("client").at("processor"));
-    if (a.at("kind") == "run") {
-      json mode_a = a.at("mode"), mode_b = b.at("mode");
-      mode_a.erase("best_rate");
-      mode_b.erase("best_rate");
-      note("mode", mode_a, mode_b);
-    }
-    for (const json* result : {&a, &b})
+    out_->notes = Unlike(a, b);
+    for (const json* result : {&a, &b}) {
+      const std::string which = result == &a ? "first" : "second";
       if (result->at("generator").at("bottleneck") == true)
-        out_->notes.push_back("in the " + std::string(result == &a ? "first" : "second") +
-                              " result the load generator was the bottleneck");
+        out_->notes.push_back("in the " + which + " result the load generator was the bottleneck");
+      const std::string reason = result->at("stop").at("reason");
+      if (reason == "interrupted" || reason == "server_lost")
+        out_->notes.push_back("the " + which + " result ended early: " + reason);
+    }
   }
 
   void Add(Row row) {
@@ -75,11 +107,8 @@ class Comparer {
     Add({of, what, FormatTime(before), FormatTime(after), change, before > 0 && change > threshold});
   }
 
-  void Stats(const std::string& name, const json& before, const json& after) {
-    Higher(name, "calls/s", before.at("calls_per_second"), after.at("calls_per_second"), FormatNumber);
-    const json &a = before.at("latency_us"), &b = after.at("latency_us");
-    Lower(name, "p50", a.at("p50"), b.at("p50"), options_.threshold);
-    Lower(name, "p99", a.at("p99"), b.at("p99"), options_.tail_threshold);
+  /// Failed calls of a Stat, as a share of all.
+  void Errors(const std::string& name, const json& before, const json& after) {
     const auto share = [](const json& stat) {
       double errors = 0;
       for (const json& count : stat.at("errors")) errors += count.get<double>();
@@ -91,6 +120,15 @@ class Comparer {
       Add({name, "errors", FormatShare(errors_before), FormatShare(errors_after),
            errors_before > 0 ? errors_after / errors_before - 1 : 0,
            errors_after > errors_before + kErrorShare});
+  }
+
+  void Stats(const std::string& name, const json& before, const json& after) {
+    Higher(name, "calls/s", before.at("calls_per_second"), after.at("calls_per_second"), FormatNumber);
+    const json &a = before.at("latency_us"), &b = after.at("latency_us");
+    Lower(name, "p50", a.at("p50"), b.at("p50"), options_.threshold);
+    if (a.contains("p99") && b.contains("p99"))
+      Lower(name, "p99", a.at("p99"), b.at("p99"), options_.tail_threshold);
+    Errors(name, before, after);
     if (after.at("wrong") != 0 || before.at("wrong") != 0)
       Add({name, "wrong answers", before.at("wrong").dump(), after.at("wrong").dump(), 0,
            after.at("wrong") != 0});
@@ -100,13 +138,14 @@ class Comparer {
     const auto same = [](const json& x, const json& y) {
       for (const char* key : {"operation", "bytes", "block_bytes", "lanes", "connections", "overlap"})
         if (x.at(key) != y.at(key)) return false;
-      return true;
+      return ViaOf(x) == ViaOf(y);
     };
     for (const json& before : a.at("study")) {
-      const std::string name =
-          before.at("operation").get<std::string>() + " " + before.at("bytes").dump() + " B, block " +
-          before.at("block_bytes").dump() + ", lanes " + before.at("lanes").dump() + ", connections " +
-          before.at("connections").dump() + (before.at("overlap") == true ? ", overlap" : ", serial");
+      const std::string name = before.at("operation").get<std::string>() + " via " + ViaOf(before) + " " +
+                               before.at("bytes").dump() + " B, block " + before.at("block_bytes").dump() +
+                               ", lanes " + before.at("lanes").dump() + ", connections " +
+                               before.at("connections").dump() +
+                               (before.at("overlap") == true ? ", overlap" : ", serial");
       const json* after = Find(b.at("study"), [&](const json& x) { return same(before, x); });
       if (after == nullptr) {
         Gone(name);
@@ -114,6 +153,7 @@ class Comparer {
       }
       Higher(name, "rate", before.at("bytes_per_second"), after->at("bytes_per_second"), FormatRate);
     }
+    Errors("total", a.at("total"), b.at("total"));
     const json &wrong_a = a.at("total").at("wrong"), &wrong_b = b.at("total").at("wrong");
     if (wrong_a != 0 || wrong_b != 0)
       Add({"total", "wrong answers", wrong_a.dump(), wrong_b.dump(), 0, wrong_b != 0});
@@ -124,6 +164,30 @@ class Comparer {
 };
 
 }  // namespace
+
+std::vector<std::string> Unlike(const json& a, const json& b) {
+  Differences differences;
+  differences.AddFields(
+      "", a.at("server"), b.at("server"),
+      {"device", "device_name", "processors", "version", "numeric_versions", "lanes", "block_bytes"});
+  differences.AddFields("the client's ", a.at("client"), b.at("client"), {"processor", "cores"});
+  json mode_a = a.at("mode"), mode_b = b.at("mode");
+  for (json* mode : {&mode_a, &mode_b}) mode->erase("best_rate");
+  differences.Add("mode", mode_a, mode_b);
+  const json scenario_a = a.value("scenario", json::object()),
+             scenario_b = b.value("scenario", json::object());
+  differences.AddFields("the scenario's ", scenario_a, scenario_b,
+                        {"operations", "inputs", "channels", "operation", "dtype", "sizes", "connections",
+                         "blocks", "lanes", "point_seconds"});
+  if (a.at("kind") == "study")
+    differences.Add("the scenario's via", scenario_a.value("via", json{"wire"}),
+                    scenario_b.value("via", json{"wire"}));
+  differences.Add("what ends the window", EndOf(scenario_a), EndOf(scenario_b));
+  const double seconds_a = scenario_a.value("seconds", 1.0), seconds_b = scenario_b.value("seconds", 1.0);
+  if (std::max(seconds_a, seconds_b) > kSameLength * std::min(seconds_a, seconds_b))
+    differences.Add("the window's length, seconds,", seconds_a, seconds_b);
+  return differences.Take();
+}
 
 Result<Comparison> Compare(const json& a, const json& b, const CompareOptions& options) {
   for (const json* result : {&a, &b}) {
@@ -137,6 +201,10 @@ Result<Comparison> Compare(const json& a, const json& b, const CompareOptions& o
   try {
     if (a.at("kind") != b.at("kind"))
       return BadValue("B.kind", b.at("kind").dump(), a.at("kind").dump() + ", as A");
+    if (const auto unlike = Unlike(a, b); !unlike.empty() && !options.anyway)
+      return Fail(
+          Status(Code::kInvalidArgument, "UNLIKE",
+                 "the results are not alike (--anyway compares them all the same): " + Joined(unlike)));
     Comparer(options, &comparison).Compare(a, b);
   } catch (const json::exception& error) {
     return Fail(Status(Code::kInvalidArgument, "BAD_VALUE",

@@ -1,5 +1,7 @@
 #include "client/load/fields.h"
 
+#include <algorithm>
+
 #include "kernels/figures/text.h"
 
 namespace tilewire::load {
@@ -86,6 +88,23 @@ std::string Fields::Word(const std::string& key, const std::optional<std::string
   for (const std::string& word : words) allowed += (allowed.empty() ? "" : ", ") + word;
   Wrong(key, allowed);
   return words.front();
+}
+
+std::vector<std::string> Fields::Words(const std::string& key, const std::vector<std::string>& words) {
+  const Json* value = Find(key, false);
+  std::vector<std::string> found;
+  if (value == nullptr) return found;
+  bool good = value->is_array();
+  for (size_t i = 0; good && i < value->size(); ++i) {
+    const std::string word = (*value)[i].is_string() ? (*value)[i].get<std::string>() : "";
+    good = std::ranges::find(words, word) != words.end() && std::ranges::find(found, word) == found.end();
+    found.push_back(word);
+  }
+  if (good) return found;
+  std::string allowed;
+  for (const std::string& word : words) allowed += (allowed.empty() ? "" : ", ") + word;
+  Wrong(key, "a list of these, each once: " + allowed);
+  return {};
 }
 
 std::vector<int64_t> Fields::Integers(const std::string& key, bool required) {

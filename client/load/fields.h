@@ -44,6 +44,8 @@ class Fields {
   /// One of the words.
   std::string Word(const std::string& key, const std::optional<std::string>& absent,
                    const std::vector<std::string>& words);
+  /// Any of the words, each once, a list; empty where it is absent.
+  std::vector<std::string> Words(const std::string& key, const std::vector<std::string>& words);
   /// Whole numbers, a list.
   std::vector<int64_t> Integers(const std::string& key, bool required);
   /// A member that is an object or a list of any values; null where it is absent or something else.

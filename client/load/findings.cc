@@ -41,6 +41,16 @@ void AddFailures(const ordered_json& result, const LoadResult& load, std::vector
         "callers.");
 }
 
+/// Says where checking results took the callers' time.
+void AddChecking(const ordered_json& result, std::vector<std::string>* findings) {
+  const double share = result["generator"]["checking_share"].get<double>();
+  if (share <= kCheckingLimits) return;
+  findings->push_back("Checking limited the rate: callers waited " + FormatShare(share) +
+                      " of the time for results to be compared (" +
+                      Count(result["generator"]["checkers"].get<uint64_t>(), "thread does", "threads do") +
+                      " that). Latencies of a closed loop do not include it.");
+}
+
 /// The stage that takes most of the server's time, as the calls saw it.
 std::string LongestStage(const ordered_json& stat) {
   std::string longest;
@@ -83,13 +93,13 @@ void AddLimits(const ordered_json& result, std::vector<std::string>* findings) {
 void AddLatency(const ordered_json& result, std::vector<std::string>* findings) {
   const ordered_json& latency = result["total"]["latency_us"];
   const ordered_json& service = result["total"]["service_us"];
-  const double p50 = latency["p50"].get<double>(), p99 = latency["p99"].get<double>();
+  const double p50 = latency["p50"].get<double>(), p99 = latency.value("p99", 0.0),
+               service_p99 = service.value("p99", 0.0);
   if (p50 > 0 && p99 > 5 * p50)
     findings->push_back("The tail is long: p99 is " + FormatNumber(p99 / p50) + " times the median.");
-  if (service["p99"].get<double>() > 0 && p99 > 2 * service["p99"].get<double>())
+  if (service_p99 > 0 && p99 > 2 * service_p99)
     findings->push_back("Calls waited for their turn: p99 is " + FormatTime(p99) +
-                        " from when they were due, " + FormatTime(service["p99"].get<double>()) +
-                        " from when they started.");
+                        " from when they were due, " + FormatTime(service_p99) + " from when they started.");
 }
 
 }  // namespace
@@ -127,6 +137,7 @@ std::vector<std::string> Findings(const ordered_json& result, const LoadResult& 
                                       " calls a second."
                                 : "No rate held the bound.");
   }
+  AddChecking(result, &findings);
   AddLimits(result, &findings);
   AddLatency(result, &findings);
   return findings;

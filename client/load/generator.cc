@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "client/load/checkers.h"
 #include "client/load/window.h"
 
 namespace tilewire::load {
@@ -30,23 +31,37 @@ double CpuSeconds() {
 
 /// What callers share with the run, and keep alive where it leaves them behind.
 struct Shared {
-  Shared(const LoadOptions& options, Call made) : window(options), call(std::move(made)) {}
+  Shared(const LoadOptions& options, Call made)
+      : window(options), call(std::move(made)), checkers(CheckerCount()) {}
   Window window;
   const Call call;
   std::stop_source stop;
   Mutex mutex;
   CondVar ended;
   uint32_t running TILEWIRE_GUARDED_BY(mutex) = 0;
+  Checkers checkers;  ///< goes first: checks use all of the others
 };
+
+/// Takes an answer to the window once it is known whether it is right; the caller goes on meanwhile.
+void Conclude(Shared* shared, const Start& start, Answer answer) {
+  if (!answer.check) return shared->window.Ended(start, answer);
+  shared->checkers.Submit([shared, start, answer = std::move(answer)]() mutable {
+    answer.Settle();
+    shared->window.Ended(start, answer);
+  });
+}
 
 void CallOn(const std::shared_ptr<Shared>& shared, const LoadOptions& options, uint32_t caller) {
   ::prctl(PR_SET_TIMERSLACK, 1000);  // 1 µs instead of 50: starts are punctual
   Random random(options.seed, caller);
   while (const auto start = shared->window.Next(caller, &random)) {
-    const Answer answer = shared->call(start->request, shared->stop.get_token());
-    shared->window.Ended(*start, answer);
-    if (options.rate || answer.status.ok()) continue;
-    const int64_t asked_ms = answer.status.detail()->retry_after_ms;
+    const LoadClock::time_point begin = LoadClock::now();
+    Answer answer = shared->call(start->request, shared->stop.get_token());
+    answer.TimesUnlessTold(begin);
+    const Status status = answer.status;
+    Conclude(shared.get(), *start, std::move(answer));
+    if (options.rate || status.ok()) continue;
+    const int64_t asked_ms = status.detail()->retry_after_ms;
     shared->window.Pause(std::clamp(static_cast<double>(asked_ms) / 1000, 0.01, 1.0));
   }
   const MutexLock lock(shared->mutex);
@@ -209,6 +224,7 @@ LoadResult Conductor::Run() {
       thread.join();
     }
   }
+  shared_->checkers.Finish();
   LoadResult result = window.Take();
   result.reason = reason_;
   result.text = text_;
@@ -220,6 +236,11 @@ LoadResult Conductor::Run() {
 }
 
 }  // namespace
+
+double CheckingShare(const LoadResult& load, uint32_t callers) {
+  const double all = load.measured.seconds * callers;
+  return all > 0 ? std::min(load.held_up_seconds / all, 1.0) : 0;
+}
 
 std::string IsoNow() {
   const std::time_t now = std::time(nullptr);

@@ -61,10 +61,18 @@ struct LoadResult {
   Punctuality punctuality;
   uint64_t outside_wrong = 0;   ///< wrong answers before or after the window
   uint64_t outside_failed = 0;  ///< failed calls before it
-  double cpu_share = 0;         ///< of all cores, by this process, within the window
-  std::string started;          ///< ISO 8601 UTC, of the window
-  bool abandoned = false;       ///< calls did not end in time: their threads still run, so end by _exit
+  /// Of all callers, in calls that count: how long they waited for a clean place for a result, or checked one
+  /// themselves. Not part of any latency, but in a closed loop they would have called.
+  double held_up_seconds = 0;
+  double cpu_share = 0;    ///< of all cores, by this process, within the window
+  std::string started;     ///< ISO 8601 UTC, of the window
+  bool abandoned = false;  ///< calls did not end in time: their threads still run, so end by _exit
 };
+
+/// The share of the callers' time in the window that checking took from them.
+double CheckingShare(const LoadResult& load, uint32_t callers);
+/// From this share on checking limits the rate of a closed loop, and it is said.
+inline constexpr double kCheckingLimits = 0.01;
 
 /// Where the window is, for a progress line.
 struct LoadProgress {
@@ -77,7 +85,9 @@ struct LoadProgress {
 /// Now, ISO 8601, UTC: "2026-01-31T12:00:00Z".
 std::string IsoNow();
 
-/// Runs a window of `call`s. Which call is made follows from the seed (open: in the order of due times;
+/// Runs a window of `call`s. An answer's check runs on other threads (CheckerCount()); all are done when this
+/// returns. Latency ends when the answer was with the caller, and counts from when the call was due (open) or
+/// began (closed). Which call is made follows from the seed (open: in the order of due times;
 /// closed: for each caller). A closed loop counts calls that end in the window, and those under way at its
 /// end where they fail or are wrong; an open loop counts calls that were due in it, and its window lasts
 /// until the last of them has ended; `requests` counts exactly so many calls. A failed closed call waits 10

@@ -6,6 +6,21 @@
 
 namespace tilewire::load {
 
+namespace {
+
+/// How many of `count` values are at most their percentile; never none.
+uint64_t RankOf(uint64_t count, double share) {
+  const double wanted = std::ceil(share * static_cast<double>(count) - 1e-9);
+  return std::clamp<uint64_t>(static_cast<uint64_t>(std::max(wanted, 1.0)), 1, count);
+}
+
+}  // namespace
+
+bool Supports(uint64_t count, double share) {
+  constexpr uint64_t kBeyond = 2;
+  return share <= 0.5 || (count > 0 && count - RankOf(count, share) >= kBeyond);
+}
+
 Histogram& Histogram::operator=(const Histogram& other) {
   if (this != &other) *this = Histogram(other);
   return *this;
@@ -50,8 +65,7 @@ double Histogram::UpperUs(int octave, int bucket) {
 
 double Histogram::Percentile(double share) const {
   if (count_ == 0) return 0;
-  const double wanted = std::ceil(share * static_cast<double>(count_) - 1e-9);
-  const uint64_t rank = std::clamp<uint64_t>(static_cast<uint64_t>(std::max(wanted, 1.0)), 1, count_);
+  const uint64_t rank = RankOf(count_, share);
   uint64_t passed = 0;
   for (int octave = 0; octave < kOctaves; ++octave) {
     const auto& counts = octaves_[static_cast<size_t>(octave)];
@@ -62,6 +76,11 @@ double Histogram::Percentile(double share) const {
     }
   }
   return max_;
+}
+
+std::optional<double> Histogram::Supported(double share) const {
+  if (!Supports(count_, share)) return std::nullopt;
+  return Percentile(share);
 }
 
 std::vector<std::pair<double, uint64_t>> Histogram::Buckets(size_t at_most) const {

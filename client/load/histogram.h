@@ -5,10 +5,15 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace tilewire::load {
+
+/// Whether so many values tell a percentile (`share`, 0 to 1): at least two of them lie beyond it, so that it
+/// is not just the largest one; the median and what is below always.
+bool Supports(uint64_t count, double share);
 
 /// Log-linear: 128 buckets between a power of two of nanoseconds and the next, made when first needed (some
 /// 1 KiB a power of two in use, 37 KiB at most). Values are microseconds, from 1 ns to an hour; others count
@@ -32,6 +37,8 @@ class Histogram {
   /// The smallest value that `share` (0 to 1) of the values do not exceed: at least the exact one, at most 1%
   /// more. 0 while empty.
   double Percentile(double share) const;
+  /// The same; none where there are too few values to tell it.
+  std::optional<double> Supported(double share) const;
   /// Upper bound and count of every bucket that holds something, ascending; neighbours are taken together
   /// until there are `at_most` (37 or more).
   std::vector<std::pair<double, uint64_t>> Buckets(size_t at_most) const;

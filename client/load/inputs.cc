@@ -8,9 +8,7 @@
 #include "client/load/machine.h"
 #include "client/load/random.h"
 #include "kernels/figures/text.h"
-#include "kernels/gaussian/gaussian.h"
-#include "kernels/rmse/rmse.h"
-#include "kernels/transpose/transpose.h"
+#include "kernels/operation/problem.h"
 
 namespace tilewire::load {
 namespace {
@@ -34,13 +32,6 @@ void Fill(std::vector<uint8_t>* bytes, uint64_t seed, const Make& make) {
     const T value = make(random.Next());
     std::memcpy(bytes->data() + at, &value, sizeof(T));
   }
-}
-
-template <typename Plan>
-std::vector<uint8_t> Moved(const Plan& plan, int64_t items, const uint8_t* in) {
-  std::vector<uint8_t> out(static_cast<size_t>(plan.result().bytes()));
-  HostRange(plan, plan.whole(), 0, items, in, out.data());
-  return out;
 }
 
 }  // namespace
@@ -77,27 +68,30 @@ void FillRandom(const ArraySpec& spec, uint64_t seed, std::vector<uint8_t>* byte
   }
 }
 
-std::vector<uint8_t> ExpectedResult(const OperationSpec& spec,
-                                    const std::vector<std::vector<uint8_t>>& operands) {
-  // The scenario was checked, so the plans exist.
-  if (const auto* op = std::get_if<client::RmseOp>(&spec.operation)) {
-    const auto plan = rmse::Plan::Make(spec.operand, op->axes, static_cast<rmse::Output>(op->output)).value();
-    std::vector<double> sums(static_cast<size_t>(plan.scratch_bytes() / 8));
-    std::vector<double> values(static_cast<size_t>(plan.layout().segments));
-    rmse::HostRange(plan, plan.whole(), 0, plan.whole().items(), operands[0].data(), operands[1].data(),
-                    sums.data());
-    rmse::HostFinish(plan, 0, plan.layout().segments, sums.data(), values.data());
-    std::vector<uint8_t> bytes(values.size() * 8);
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
+std::vector<std::vector<uint8_t>> ExpectedResults(const OperationSpec& spec,
+                                                  const std::vector<std::vector<uint8_t>>& operands) {
+  // The scenario was checked, so there is a problem.
+  const std::vector<ArraySpec> specs(operands.size(), spec.operand);
+  const auto made = spec.operation.descriptor->Make(specs, spec.operation.attributes).value();
+  if (made->result_is_operand()) return {operands.front()};
+  const auto whole = made->Whole();
+  const Problem& problem = whole ? *whole : *made;
+  // Operands are only read.
+  std::vector<std::byte> area(static_cast<size_t>(problem.result_bytes()));
+  std::vector<std::byte> scratch(static_cast<size_t>(problem.scratch_bytes()));
+  Buffers buffers{.scratch = scratch.data()};
+  problem.PlaceResults(area.data(), &buffers);
+  for (size_t k = 0; k < operands.size(); ++k)
+    buffers.operands[k] = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(operands[k].data()));
+  Alone alone;
+  for (int64_t i = 0; i < problem.range_count(); ++i) problem.RunHost({i}, buffers, alone);
+  if (problem.has_finish()) problem.RunHost(Step::Finish(), buffers, alone);
+  std::vector<std::vector<uint8_t>> results;
+  for (size_t k = 0; k < problem.results().size(); ++k) {
+    const auto* const begin = reinterpret_cast<const uint8_t*>(area.data()) + problem.result_offset(k);
+    results.emplace_back(begin, begin + problem.results()[k].bytes());
   }
-  if (const auto* op = std::get_if<client::GaussianOp>(&spec.operation)) {
-    const auto plan = gaussian::Plan::Make(spec.operand, op->mean, op->stddev).value();
-    return Moved(plan, gaussian::HostItems(plan, plan.whole()), operands[0].data());
-  }
-  const auto plan =
-      transpose::Plan::Make(spec.operand, std::get<client::TransposeOp>(spec.operation).axes).value();
-  return Moved(plan, transpose::HostItems(plan, plan.whole()), operands[0].data());
+  return results;
 }
 
 Result<Inputs> Inputs::Make(std::span<const OperationSpec> operations, uint32_t inputs, uint64_t seed) {
@@ -120,7 +114,7 @@ Result<Inputs> Inputs::Make(std::span<const OperationSpec> operations, uint32_t 
       input.operands.resize(spec.operands());
       for (size_t k = 0; k < input.operands.size(); ++k)
         FillRandom(spec.operand, Random(seed, i * 2 + k).Next(), &input.operands[k]);
-      input.expected = ExpectedResult(spec, input.operands);
+      input.expected = ExpectedResults(spec, input.operands);
     }
   };
   std::vector<std::thread> helpers;

@@ -1,4 +1,5 @@
 // `tilewire-load`: what a Tilewire server does under load. See README.md beside this file.
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <iostream>
@@ -7,6 +8,7 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/malloc_tuning.h"
+#include "client/cpp/operations.h"
 #include "client/load/commands.h"
 #include "kernels/array/dtype.h"
 
@@ -43,6 +45,7 @@ class CommandLine {
   RunArguments run_;
   StudyOptions study_;
   std::string dtype_ = "f32";
+  std::vector<std::string> vias_;
   CompareArguments compare_;
   Command command_;
 };
@@ -102,9 +105,9 @@ void CommandLine::AddStudy() {
   study_.sizes = {4 << 20, 32 << 20, 128 << 20};
   study_.connections = {1, 2, 4};
   const auto bytes = CLI::AsSizeValue(/*kb_is_1000=*/false);
-  command->add_option("OPERATION", study_.operation, "rmse, transpose or gaussian-pdf")
+  command->add_option("OPERATION", study_.operation, client::CommandNames(" or "))
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"rmse", "transpose", "gaussian-pdf"}));
+      ->check(CLI::IsMember(client::Commands()));
   command->add_option("--dtype", dtype_, "Of the operands")->capture_default_str();
   command->add_option("--sizes", study_.sizes, "Of one operand: 4MiB,32MiB,128MiB")
       ->delimiter(',')
@@ -118,6 +121,13 @@ void CommandLine::AddStudy() {
   command->add_option("--lanes", study_.lanes, "1,2,4; 0: the server's choice")
       ->delimiter(',')
       ->check(CLI::Range(0, 64));
+  command
+      ->add_option(
+          "--via", vias_,
+          "How arrays get there: region (shared memory), resident, wire; several are measured side by "
+          "side (default: region and wire where the server offers regions here, else wire)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>{"region", "resident", "wire"}));
   command->add_option("--seconds", study_.seconds, "Of each point, both ways together")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
@@ -127,6 +137,9 @@ void CommandLine::AddStudy() {
     const auto dtype = DTypeFromName(dtype_);
     if (!dtype) throw CLI::ValidationError("--dtype", "'" + dtype_ + "' is no dtype such as f32, u8 or c128");
     study_.dtype = *dtype;
+    study_.vias.clear();
+    for (const Via via : {Via::kRegion, Via::kResident, Via::kWire})
+      if (std::ranges::count(vias_, std::string(Name(via))) > 0) study_.vias.push_back(via);
     for (const uint64_t size : study_.sizes)
       if (size < 1 || size > uint64_t{1} << 40)
         throw CLI::ValidationError("--sizes",
@@ -153,6 +166,8 @@ void CommandLine::AddCompare() {
   command->add_option("--tail-threshold", compare_.tail_threshold_percent, "The same for p99")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
+  command->add_flag("--anyway", compare_.anyway,
+                    "Also results that are not alike: other loads, devices, versions or machines");
   command->callback([this] { command_ = [this](const Interrupt&) { return RunCompare(compare_); }; });
 }
 

@@ -11,6 +11,7 @@ struct RampStep {
   double rate = 0;        ///< asked for, calls a second
   double achieved = 0;    ///< good calls a second
   double latency_us = 0;  ///< at the percentile that is bounded
+  bool supported = true;  ///< by enough calls; else that is the longest one
   bool clean = true;      ///< no errors, no wrong answers
   bool held = false;      ///< filled in by FindBestRate
 };

@@ -5,12 +5,12 @@
 namespace tilewire::load {
 
 Status Residents::Store(client::Client* client, std::span<const OperationSpec> operations,
-                        const Inputs& inputs, uint32_t count, double seconds, const std::stop_token& stop) {
+                        const Inputs& inputs, double seconds, const std::stop_token& stop) {
   client::CallOptions options;
   options.stop = stop;
   for (uint32_t operation = 0; operation < operations.size(); ++operation) {
     const OperationSpec& spec = operations[operation];
-    for (uint32_t input = 0; input < count; ++input)
+    for (uint32_t input = 0; input < inputs.count(); ++input)
       for (uint32_t operand = 0; operand < spec.operands(); ++operand) {
         if (!spec.stays(operand)) continue;
         const auto& bytes = inputs.at(operation, input).operands[operand];

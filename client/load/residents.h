@@ -21,11 +21,11 @@ class Residents {
   Residents(const Residents&) = delete;
   Residents& operator=(const Residents&) = delete;
 
-  /// Stores every operand that an operation keeps at the server, of all `count` inputs, for `seconds` (0: the
+  /// Stores every operand that an operation keeps at the server, of all inputs, for `seconds` (0: the
   /// server's default). The errors of Client::Put, with the operation's name; what was stored so far goes
   /// with Forget().
   Status Store(client::Client* client, std::span<const OperationSpec> operations, const Inputs& inputs,
-               uint32_t count, double seconds, const std::stop_token& stop);
+               double seconds, const std::stop_token& stop);
 
   /// An operand of an input; null where it is sent with the call.
   const client::ArraySource* Find(uint32_t operation, uint32_t input, uint32_t operand) const;

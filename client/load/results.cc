@@ -1,7 +1,9 @@
 #include "client/load/results.h"
 
 #include "client/cli/report.h"
+#include "client/load/checkers.h"
 #include "client/load/machine.h"
+#include "kernels/figures/statistics.h"
 
 namespace tilewire::load {
 namespace {
@@ -11,13 +13,12 @@ using nlohmann::ordered_json;
 constexpr size_t kBuckets = 200;
 
 ordered_json LatencyJson(const Histogram& histogram) {
-  return {{"min", histogram.min()},
-          {"mean", histogram.mean()},
-          {"p50", histogram.Percentile(0.5)},
-          {"p90", histogram.Percentile(0.9)},
-          {"p99", histogram.Percentile(0.99)},
-          {"p99_9", histogram.Percentile(0.999)},
-          {"max", histogram.max()}};
+  ordered_json json{{"min", histogram.min()}, {"mean", histogram.mean()}};
+  for (const auto& [name, share] :
+       {std::pair("p50", 0.5), std::pair("p90", 0.9), std::pair("p99", 0.99), std::pair("p99_9", 0.999)})
+    if (const auto us = histogram.Supported(share)) json[name] = *us;
+  json["max"] = histogram.max();
+  return json;
 }
 
 ordered_json TimelineJson(const Timeline& timeline, double seconds) {
@@ -31,9 +32,9 @@ ordered_json TimelineJson(const Timeline& timeline, double seconds) {
                      {"good", step.good},
                      {"errors", step.errors},
                      {"bytes", step.bytes},
-                     {"p50_us", step.latency.Percentile(0.5)},
-                     {"p99_us", step.latency.Percentile(0.99)},
-                     {"max_us", step.latency.max()}});
+                     {"p50_us", step.latency.Percentile(0.5)}});
+    if (const auto p99 = step.latency.Supported(0.99)) steps.back()["p99_us"] = *p99;
+    steps.back()["max_us"] = step.latency.max();
   }
   return steps;
 }
@@ -53,9 +54,11 @@ ordered_json ModeJson(const Mode& mode, const RampResult* ramp) {
 
 ordered_json RampJson(const RampResult& ramp) {
   ordered_json steps = ordered_json::array();
-  for (const RampStep& step : ramp.steps)
-    steps.push_back(
-        {{"rate", step.rate}, {"achieved", step.achieved}, {"p99_us", step.latency_us}, {"held", step.held}});
+  for (const RampStep& step : ramp.steps) {
+    steps.push_back({{"rate", step.rate}, {"achieved", step.achieved}});
+    steps.back()[step.supported ? "p99_us" : "max_us"] = step.latency_us;
+    steps.back()["held"] = step.held;
+  }
   return steps;
 }
 
@@ -64,6 +67,8 @@ ordered_json GeneratorJson(const Scenario& scenario, const LoadResult& load) {
   return {{"cpu_share", load.cpu_share},
           {"late_starts", load.punctuality.late},
           {"max_late_us", load.punctuality.max_late_us},
+          {"checkers", CheckerCount()},
+          {"checking_share", CheckingShare(load, scenario.mode.callers)},
           {"bottleneck", verdict.bottleneck},
           {"text", verdict.text}};
 }
@@ -88,6 +93,7 @@ ordered_json StatJson(const OperationSpec* spec, const CallStats& stats, double 
   ordered_json json;
   json["name"] = spec != nullptr ? spec->name : "total";
   json["operation"] = spec != nullptr ? spec->kind() : "mix";
+  json["reduces"] = spec != nullptr && spec->reduces();
   json["dtype"] = spec != nullptr ? std::string(Name(spec->operand.dtype)) : "";
   json["shape"] = spec != nullptr ? cli::JsonShape(spec->operand.shape) : ordered_json::array();
   json["access"] = spec != nullptr ? Name(spec->access) : "";
@@ -125,6 +131,8 @@ ordered_json TotalJson(const std::vector<OperationSpec>& operations, const CallS
   for (const OperationSpec& spec : operations) weight += spec.weight;
   json["operation"] = Common(
       operations, [](const auto& spec) { return std::string(spec.kind()); }, "mix");
+  json["reduces"] = Common(
+      operations, [](const auto& spec) { return spec.reduces(); }, false);
   json["dtype"] = Common(
       operations, [](const auto& spec) { return std::string(Name(spec.operand.dtype)); }, "");
   json["shape"] = Common(
@@ -141,10 +149,15 @@ ordered_json ServerJson(const ServerFacts& server) {
   const client::ServerInfo& info = server.info;
   const client::ServerInfo::Device device =
       info.devices.empty() ? client::ServerInfo::Device() : info.devices.front();
-  ordered_json json{{"address", server.address},       {"version", info.version},
-                    {"instance", info.instance},       {"device", device.id},
-                    {"device_name", device.name},      {"processors", device.processors},
-                    {"block_bytes", info.block_bytes}, {"lanes", info.lanes}};
+  ordered_json json{{"address", server.address},
+                    {"version", info.version},
+                    {"instance", info.instance},
+                    {"device", device.id},
+                    {"device_name", device.name},
+                    {"processors", device.processors},
+                    {"block_bytes", info.block_bytes},
+                    {"lanes", info.lanes},
+                    {"numeric_versions", info.numeric_versions}};
   if (device.copy_in_bytes_per_second) json["copy_in_bytes_per_second"] = *device.copy_in_bytes_per_second;
   if (device.copy_out_bytes_per_second) json["copy_out_bytes_per_second"] = *device.copy_out_bytes_per_second;
   return json;
@@ -172,6 +185,7 @@ ordered_json RunJson(const Scenario& scenario, const ServerFacts& server, const 
   for (size_t i = 0; i < scenario.operations.size(); ++i)
     json["operations"].push_back(StatJson(&scenario.operations[i], measured.operations[i], measured.seconds));
   json["total"] = TotalJson(scenario.operations, measured.total(), measured.seconds);
+  if (const auto noise = RateNoise(measured.timeline, measured.seconds)) json["total"]["noise"] = *noise;
   json["timeline"] = TimelineJson(measured.timeline, measured.seconds);
   json["traces"] = TracesJson(scenario.operations, measured, 3);
   json["generator"] = GeneratorJson(scenario, load);
@@ -182,6 +196,17 @@ ordered_json RunJson(const Scenario& scenario, const ServerFacts& server, const 
   if (ramp != nullptr) json["ramp"] = RampJson(*ramp);
   json["findings"] = Findings(json, load);
   return json;
+}
+
+std::optional<double> RateNoise(const Timeline& timeline, double seconds) {
+  constexpr size_t kParts = 20, kLeastParts = 8;
+  const auto steps = static_cast<size_t>(seconds / timeline.step_seconds() + 1e-9);
+  const size_t together = std::max<size_t>(steps / kParts, 1);
+  std::vector<double> parts(steps / together, 0);
+  for (size_t i = 0; i < parts.size() * together && i < timeline.steps().size(); ++i)
+    parts[i / together] += static_cast<double>(timeline.steps()[i].bytes);
+  if (parts.size() < kLeastParts || Median(parts) <= 0) return std::nullopt;
+  return Summarize(parts).spread() / 2;
 }
 
 bool Clean(const LoadResult& load) {

@@ -46,6 +46,10 @@ nlohmann::ordered_json RunJson(const Scenario& scenario, const ServerFacts& serv
 /// Sentences about a finished result, most important first.
 std::vector<std::string> Findings(const nlohmann::ordered_json& result, const LoadResult& load);
 
+/// How much the throughput varied: half of the interquartile range of the bytes in some 20 equal parts of the
+/// window, over their median. None where there are fewer than 8 parts, or nothing was measured.
+std::optional<double> RateNoise(const Timeline& timeline, double seconds);
+
 /// Whether nothing was wrong and nothing failed, in the window or outside of it.
 bool Clean(const LoadResult& load);
 

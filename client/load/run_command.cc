@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "client/cli/report.h"
+#include "client/load/checkers.h"
 #include "client/load/commands.h"
 #include "client/load/service.h"
 #include "kernels/figures/text.h"
@@ -70,7 +71,9 @@ LoadResult RunMode(const Scenario& scenario, const Call& call, const Interrupt& 
                          ? 0
                          : rate * static_cast<double>(total.good) / static_cast<double>(total.calls()) *
                                std::min(1.0, *scenario.seconds / load.measured.seconds);
-    step->latency_us = total.latency.Percentile(scenario.mode.percentile / 100);
+    const double share = scenario.mode.percentile / 100;
+    step->supported = Supports(total.latency.count(), share);
+    step->latency_us = step->supported ? total.latency.Percentile(share) : total.latency.max();
     step->clean = Clean(load);
     const uint64_t wrong_here = total.wrong + load.outside_wrong;
     wrong += wrong_here;
@@ -103,14 +106,6 @@ double SecondsToKeep(const Scenario& scenario) {
   return needed > kUsual ? needed : 0;
 }
 
-void ForgetAll(Service* service) {
-  if (const size_t left = service->Forget(); left > 0)
-    std::fprintf(
-        stderr,
-        "warning: %zu arrays or regions could not be deleted; the server forgets them when they expire\n",
-        left);
-}
-
 }  // namespace
 
 int RunScenario(const Globals& globals, const RunArguments& arguments, const Interrupt& interrupt) {
@@ -127,15 +122,19 @@ int RunScenario(const Globals& globals, const RunArguments& arguments, const Int
   if (!inputs) return cli::PrintError(inputs.error(), kExitUsage);
   // Shared with the callers: those that cannot be ended in time are left behind.
   const auto service = std::make_shared<Service>(
-      Service::Options{globals.server, scenario->channels,
-                       std::chrono::milliseconds(static_cast<int64_t>(scenario->timeout_seconds * 1000))},
-      scenario->operations, *std::move(inputs));
+      Service::Options{
+          .address = globals.server,
+          .channels = scenario->channels,
+          .timeout = std::chrono::milliseconds(static_cast<int64_t>(scenario->timeout_seconds * 1000)),
+          .callers = scenario->mode.callers,
+          .checkers = CheckerCount()},
+      scenario->operations, std::make_shared<const Inputs>(*std::move(inputs)));
   const Call call = [service](const Request& request, const std::stop_token& stop) {
     return service->Make(request, {}, stop);
   };
-  const Status stored = service->Prepare(*scenario, SecondsToKeep(*scenario), interrupt.token());
+  const Status stored = service->Prepare(SecondsToKeep(*scenario), interrupt.token());
   if (!stored.ok()) {
-    ForgetAll(service.get());
+    WarnOfLeft(service->Forget());
     return cli::PrintError(stored, interrupt.exit_code() != 0            ? interrupt.exit_code()
                                    : stored.code() == Code::kUnavailable ? kExitUnreachable
                                                                          : kExitBad);
@@ -145,7 +144,7 @@ int RunScenario(const Globals& globals, const RunArguments& arguments, const Int
   const LoadResult load = RunMode(*scenario, call, interrupt, ramp_used);
   exit_code =
       Publish(globals, RunJson(*scenario, *server, load, ramp_used), ExitCode(load, interrupt, ramp_used));
-  ForgetAll(service.get());
+  WarnOfLeft(service->Forget());
   if (load.abandoned) ::_exit(exit_code);
   return exit_code;
 }

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// What a unary request or reply can carry: the contract's 4 MiB less room for the rest of the message.
-constexpr int64_t kUnaryBytes = (4 << 20) - 1024;
+constexpr uint64_t kUnaryBytes = (4 << 20) - 1024;
 constexpr double kMaxRate = 1e6, kMaxSeconds = 86'400;
 constexpr uint32_t kMaxCallers = 4096, kMaxConnections = 64;
 
@@ -38,21 +38,50 @@ Mode ParseMode(const Json& json, Complaints* complaints) {
   return mode;
 }
 
-client::Operation ParseKind(Fields& fields) {
-  const std::string kind = fields.Word("operation", std::nullopt, {"rmse", "transpose", "gaussian-pdf"});
-  if (kind == "gaussian-pdf")
-    return client::GaussianOp{fields.Number("mean", 0, -1e300, 1e300),
-                              fields.Number("stddev", 1, 1e-300, 1e300)};
+std::vector<int32_t> ParseAxes(Fields& fields, const std::string& name) {
   std::vector<int32_t> axes;
-  for (const int64_t axis : fields.Integers("axes", false)) {
-    if (axis < -kMaxRank || axis >= kMaxRank) fields.Wrong("axes", "axes of the shape, each once");
+  for (const int64_t axis : fields.Integers(name, false)) {
+    if (axis < -kMaxRank || axis >= kMaxRank) fields.Wrong(name, "axes of the shape, each once");
     axes.push_back(static_cast<int32_t>(axis));
   }
-  if (kind == "transpose") return client::TransposeOp{axes};
-  const std::string output = fields.Word("output", "rmse", {"rmse", "mse", "sum-squares"});
-  return client::RmseOp{axes, output == "mse"           ? client::RmseOutput::kMse
-                              : output == "sum-squares" ? client::RmseOutput::kSumSquares
-                                                        : client::RmseOutput::kRmse};
+  return axes;
+}
+
+/// The places in `words` of those that the field has.
+std::vector<int32_t> ParseWords(Fields& fields, const std::string& name,
+                                const std::vector<std::string>& words) {
+  std::vector<int32_t> places;
+  for (const std::string& word : fields.Words(name, words))
+    places.push_back(static_cast<int32_t>(std::ranges::find(words, word) - words.begin()));
+  return places;
+}
+
+/// The field that a flag is in a scenario.
+AttributeValue ParseAttribute(Fields& fields, const AttributeInfo& info, const client::Flag& flag) {
+  const std::string name(info.name);
+  const std::vector<std::string> words(flag.words.begin(), flag.words.end());
+  switch (info.kind) {
+    case AttributeKind::kReal:
+      return fields.Number(name, info.fallback, flag.positive ? 1e-300 : -1e300, 1e300);
+    case AttributeKind::kInteger: {
+      const std::string word = fields.Word(name, words[static_cast<size_t>(info.fallback)], words);
+      return static_cast<int64_t>(std::ranges::find(words, word) - words.begin());
+    }
+    case AttributeKind::kIntegers:
+      break;
+  }
+  return words.empty() ? ParseAxes(fields, name) : ParseWords(fields, name, words);
+}
+
+client::Operation ParseKind(Fields& fields) {
+  const std::string kind = fields.Word("operation", std::nullopt, client::Commands());
+  const client::OperationInfo* const named = client::FindOperation(kind);
+  const client::OperationInfo& info = named != nullptr ? *named : client::Operations().front();
+  client::Operation operation(*info.descriptor);
+  for (const AttributeInfo& attribute : info.descriptor->attributes)
+    operation.attributes.Set(attribute.name,
+                             ParseAttribute(fields, attribute, *client::FindFlag(info, attribute.name)));
+  return operation;
 }
 
 void ParseAccess(Fields& fields, OperationSpec* spec) {
@@ -69,15 +98,15 @@ void ParseAccess(Fields& fields, OperationSpec* spec) {
   } else if (spec->access == Access::kResident) {
     spec->connections = static_cast<uint32_t>(fields.Integer("connections", 1, 1, kMaxConnections));
     // With one operand there is nothing else to keep.
-    const bool pair = spec->operands() == 2;
+    const bool pair = spec->operands() > 1;
     const std::string stays = pair ? fields.Word("resident", "reference", {"reference", "all"})
                                    : fields.Word("resident", "all", {"all"});
     spec->resident = stays == "all" ? Stays::kAll : Stays::kReference;
   } else {
     fields.Integer("connections", 1, 1, 1);  // more of them is another access
   }
-  const int64_t sent = spec->operands() * spec->operand.bytes();
-  if (spec->access == Access::kUnary && std::max(sent, spec->result.bytes()) > kUnaryBytes)
+  const uint64_t sent = spec->operands() * static_cast<uint64_t>(spec->operand.bytes());
+  if (spec->access == Access::kUnary && std::max(sent, spec->result_bytes()) > kUnaryBytes)
     fields.Wrong("shape", "operands together and the result of at most " + std::to_string(kUnaryBytes) +
                               " bytes each where access is unary");
 }
@@ -98,16 +127,16 @@ OperationSpec ParseOperation(const Json& json, size_t index, Complaints* complai
     } else {
       spec.operand = *operand;
       const std::vector<ArraySpec> operands(spec.operands(), spec.operand);
-      const auto result = client::ResultSpec(spec.operation, operands);
-      if (result) {
-        spec.result = *result;
+      const auto results = client::ResultSpecs(spec.operation, operands);
+      if (results) {
+        spec.results = *results;
       } else {
-        const std::string field = result.error().detail()->field;
+        const std::string field = results.error().detail()->field;
         const bool of_dtype = field.ends_with("dtype");
         fields.Wrong(of_dtype                    ? "dtype"
                      : field.starts_with("axes") ? "axes"
                                                  : field,
-                     result.error().detail()->allowed);
+                     results.error().detail()->allowed);
       }
     }
   }
@@ -178,11 +207,6 @@ Scenario ParseAll(const Json& json, Complaints* complaints) {
 const char* Name(Access access) {
   static constexpr const char* kNames[] = {"unary", "stream", "striped", "resident", "region"};
   return kNames[static_cast<size_t>(access)];
-}
-
-const char* OperationSpec::kind() const {
-  if (std::holds_alternative<client::RmseOp>(operation)) return "rmse";
-  return std::holds_alternative<client::TransposeOp>(operation) ? "transpose" : "gaussian-pdf";
 }
 
 Result<Scenario> ParseScenario(std::string_view text, const std::string& source) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/cpp/client.h"
+#include "client/cpp/operations.h"
 #include "client/load/generator.h"
 
 namespace tilewire::load {
@@ -27,18 +28,19 @@ struct OperationSpec {
   std::string name;
   client::Operation operation;
   ArraySpec operand;  ///< of each operand
-  ArraySpec result;
+  std::vector<ArraySpec> results;
   Access access = Access::kStream;
   uint32_t connections = 1;  ///< of a call
   Stays resident = Stays::kNone;
   double weight = 1;
 
-  /// "rmse", "transpose", "gaussian-pdf".
-  const char* kind() const;
-  uint32_t operands() const { return std::holds_alternative<client::RmseOp>(operation) ? 2 : 1; }
-  /// Whether the server keeps that operand: the reference of an RMSE is its second one.
+  const client::OperationInfo& info() const { return *client::FindOperation(*operation.descriptor); }
+  /// Its command: "gaussian-pdf".
+  const char* kind() const { return info().command.data(); }
+  uint32_t operands() const { return static_cast<uint32_t>(operation.descriptor->operands.size()); }
+  /// Whether the server keeps that operand: all but the first one are what that is held against.
   bool stays(uint32_t index) const {
-    return resident == Stays::kAll || (resident == Stays::kReference && index == 1);
+    return resident == Stays::kAll || (resident == Stays::kReference && index > 0);
   }
   /// Of one call: operands that are not sent because the server has them.
   uint64_t resident_bytes() const {
@@ -49,10 +51,26 @@ struct OperationSpec {
   }
   /// Of one call: what passes through memory that is shared with the server.
   uint64_t region_bytes() const { return access == Access::kRegion ? bytes() : 0; }
-  /// Of one call: operands, wherever they are, and result.
-  uint64_t bytes() const {
-    return operands() * static_cast<uint64_t>(operand.bytes()) + static_cast<uint64_t>(result.bytes());
+  uint64_t result_bytes() const {
+    uint64_t bytes = 0;
+    for (const ArraySpec& result : results) bytes += static_cast<uint64_t>(result.bytes());
+    return bytes;
   }
+  /// Where a result begins when all of them lie in one region, and where the last one ends.
+  uint64_t result_offset(size_t index) const {
+    uint64_t offset = 0;
+    for (size_t k = 0; k < index; ++k)
+      offset += (static_cast<uint64_t>(results[k].bytes()) + kResultAlignment - 1) / kResultAlignment *
+                kResultAlignment;
+    return offset;
+  }
+  uint64_t result_area_bytes() const {
+    return result_offset(results.size() - 1) + static_cast<uint64_t>(results.back().bytes());
+  }
+  /// Whether its results are little against its operands, so that sending these is what takes time.
+  bool reduces() const { return 4 * result_bytes() < operands() * static_cast<uint64_t>(operand.bytes()); }
+  /// Of one call: operands, wherever they are, and results.
+  uint64_t bytes() const { return operands() * static_cast<uint64_t>(operand.bytes()) + result_bytes(); }
 };
 
 enum class ModeType : uint8_t { kClosed, kOpen, kRamp };

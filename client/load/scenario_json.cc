@@ -23,21 +23,24 @@ ordered_json ToJson(const Mode& mode) {
   return json;
 }
 
+/// As ParseAttribute() reads it.
+ordered_json ToJson(const client::Flag& flag, const AttributeValue& value) {
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* integer = std::get_if<int64_t>(&value)) return flag.words[static_cast<size_t>(*integer)];
+  const auto& list = std::get<std::vector<int32_t>>(value);
+  if (flag.words.empty()) return list;
+  ordered_json words = ordered_json::array();
+  for (const int32_t each : list) words.push_back(flag.words[static_cast<size_t>(each)]);
+  return words;
+}
+
 ordered_json ToJson(const OperationSpec& spec) {
   ordered_json json{{"name", spec.name},
                     {"operation", spec.kind()},
                     {"dtype", Name(spec.operand.dtype)},
                     {"shape", cli::JsonShape(spec.operand.shape)}};
-  if (const auto* rmse = std::get_if<client::RmseOp>(&spec.operation)) {
-    static constexpr const char* kOutputs[] = {"rmse", "mse", "sum-squares"};
-    json["axes"] = rmse->axes;
-    json["output"] = kOutputs[static_cast<size_t>(rmse->output)];
-  } else if (const auto* gaussian = std::get_if<client::GaussianOp>(&spec.operation)) {
-    json["mean"] = gaussian->mean;
-    json["stddev"] = gaussian->stddev;
-  } else {
-    json["axes"] = std::get<client::TransposeOp>(spec.operation).axes;
-  }
+  for (const auto& [name, value] : spec.operation.attributes.entries())
+    json[name] = ToJson(*client::FindFlag(spec.info(), name), value);
   json["access"] = Name(spec.access);
   json["connections"] = spec.connections;
   if (spec.access == Access::kResident) json["resident"] = spec.resident == Stays::kAll ? "all" : "reference";

@@ -52,6 +52,14 @@ std::optional<ServerFacts> Describe(const Globals& globals, client::Client* clie
   return facts;
 }
 
+void WarnOfLeft(size_t left) {
+  if (left > 0)
+    std::fprintf(
+        stderr,
+        "warning: %zu arrays or regions could not be deleted; the server forgets them when they expire\n",
+        left);
+}
+
 int CheckOutputs(const Globals& globals) {
   for (const std::string& path : {globals.json, globals.html}) {
     if (path.empty()) continue;

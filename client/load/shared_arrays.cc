@@ -9,35 +9,37 @@ namespace {
 /// Arrays begin at pages of their own, as those of a careful user do.
 constexpr uint64_t kPage = 4096;
 
-uint64_t WholePages(int64_t bytes) {
-  return (static_cast<uint64_t>(bytes) + kPage - 1) / kPage * kPage;
+uint64_t WholePages(uint64_t bytes) {
+  return (bytes + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace
 
 Status SharedArrays::Share(client::Client* client, std::span<const OperationSpec> operations,
-                           const Inputs& inputs, uint32_t count, uint32_t callers,
+                           const Inputs& inputs, std::span<const uint32_t> results,
                            const std::stop_token& stop) {
   client::CallOptions options;
   options.stop = stop;
   for (uint32_t operation = 0; operation < operations.size(); ++operation) {
     const OperationSpec& spec = operations[operation];
     if (spec.access != Access::kRegion) continue;
-    const uint64_t step = WholePages(spec.operand.bytes()), result_step = WholePages(spec.result.bytes());
-    const uint64_t operands = step * spec.operands() * count;
-    auto region = client->Share(operands + result_step * callers, {}, options);
+    const uint64_t step = WholePages(static_cast<uint64_t>(spec.operand.bytes())),
+                   result_step = WholePages(spec.result_area_bytes());
+    const uint64_t operands = step * spec.operands() * inputs.count();
+    auto region = client->Share(operands + result_step * results[operation], {}, options);
     if (!region)
       return Status(
           region.error().code(), std::string(region.error().reason()),
           "memory for \"" + spec.name + "\" cannot be shared: " + std::string(region.error().message()));
     uint64_t offset = 0;
-    for (uint32_t input = 0; input < count; ++input)
+    for (uint32_t input = 0; input < inputs.count(); ++input)
       for (uint32_t operand = 0; operand < spec.operands(); ++operand, offset += step) {
         const auto& bytes = inputs.at(operation, input).operands[operand];
         std::memcpy(region->data() + offset, bytes.data(), bytes.size());
         sources_.emplace(std::tuple(operation, input, operand), region->source(spec.operand, offset));
       }
-    results_.emplace(operation, Results{regions_.size(), offset, result_step});
+    for (uint32_t i = 0; i < results[operation]; ++i, offset += result_step)
+      results_[operation].push_back({region->data() + offset, region->place(offset)});
     regions_.push_back(*std::move(region));
   }
   return {};
@@ -48,12 +50,9 @@ const client::ArraySource* SharedArrays::Find(uint32_t operation, uint32_t input
   return found == sources_.end() ? nullptr : &found->second;
 }
 
-SharedArrays::ResultPlace SharedArrays::Result(uint32_t operation, uint32_t caller) const {
+std::vector<ResultPlace> SharedArrays::Results(uint32_t operation) const {
   const auto found = results_.find(operation);
-  if (found == results_.end()) return {};
-  const auto& [region, begin, step] = found->second;
-  const uint64_t offset = begin + step * caller;
-  return {regions_[region].data() + offset, regions_[region].place(offset)};
+  return found == results_.end() ? std::vector<ResultPlace>() : found->second;
 }
 
 size_t SharedArrays::Forget() {

@@ -1,6 +1,7 @@
 #include "client/load/tables.h"
 
 #include <cstdio>
+#include <optional>
 
 #include "client/load/text.h"
 #include "kernels/figures/text.h"
@@ -32,8 +33,22 @@ std::string HeadText(const ordered_json& result) {
          result["stop"]["text"].get<std::string>() + "), seed " + result["seed"].dump() + "\n";
 }
 
+std::string TimeOrNone(const ordered_json& json, const char* name) {
+  return json.contains(name) ? FormatTime(json[name].get<double>()) : "-";
+}
+
+std::optional<double> NoiseOf(const ordered_json& json) {
+  if (!json.contains("noise")) return std::nullopt;
+  return json["noise"].get<double>();
+}
+
+/// "45 GB/s ± 1.2%".
+std::string RateOf(const ordered_json& json) {
+  return FormatRate(json["bytes_per_second"].get<double>()) + FormatNoise(NoiseOf(json));
+}
+
 std::vector<std::string> StatRow(const ordered_json& stat) {
-  const auto time = [&](const char* name) { return FormatTime(stat["latency_us"][name].get<double>()); };
+  const auto time = [&](const char* name) { return TimeOrNone(stat["latency_us"], name); };
   uint64_t errors = 0;
   for (const auto& count : stat["errors"]) errors += count.get<uint64_t>();
   return {stat["name"].get<std::string>(),
@@ -41,7 +56,7 @@ std::vector<std::string> StatRow(const ordered_json& stat) {
           stat["wrong"].dump(),
           std::to_string(errors),
           FormatNumber(stat["calls_per_second"].get<double>()),
-          FormatRate(stat["bytes_per_second"].get<double>()),
+          RateOf(stat),
           time("p50"),
           time("p90"),
           time("p99"),
@@ -66,6 +81,7 @@ std::string StagesText(const ordered_json& stats) {
 std::string RunText(const ordered_json& result) {
   ordered_json stats = result["operations"];
   if (stats.size() > 1) stats.push_back(result["total"]);
+  if (const auto noise = NoiseOf(result["total"])) stats.back()["noise"] = *noise;
   Rows rows{
       {"operation", "calls", "wrong", "errors", "calls/s", "rate", "p50", "p90", "p99", "p99.9", "max"}};
   for (const ordered_json& stat : stats) rows.push_back(StatRow(stat));
@@ -76,7 +92,7 @@ std::string RunText(const ordered_json& result) {
   Rows steps{{"rate tried", "achieved", "latency", ""}};
   for (const ordered_json& step : result["ramp"])
     steps.push_back({FormatNumber(step["rate"].get<double>()), FormatNumber(step["achieved"].get<double>()),
-                     FormatTime(step["p99_us"].get<double>()), step["held"] == true ? "held" : "too much"});
+                     TimeOrNone(step, "p99_us"), step["held"] == true ? "held" : "too much"});
   return text + "\n" + Columns(steps);
 }
 
@@ -85,17 +101,16 @@ std::string OrOwn(const ordered_json& number, const std::string& text) {
 }
 
 std::string StudyText(const ordered_json& result) {
-  Rows rows{{"bytes of a call", "block", "lanes", "connections", "overlap", "serial", "gain", "p50",
-             "overlap factor", "bottleneck"}};
+  Rows rows{{"arrays go", "bytes of a call", "block", "lanes", "connections", "overlap", "serial", "gain",
+             "p50", "overlap factor", "bottleneck"}};
   const ordered_json& points = result["study"];
   for (size_t i = 0; i + 1 < points.size(); i += 2) {
     const ordered_json &on = points[i], &off = points[i + 1];
     const double with = on["bytes_per_second"].get<double>(), without = off["bytes_per_second"].get<double>();
-    rows.push_back({FormatBytes(on["bytes"].get<uint64_t>()),
+    rows.push_back({on["via"].get<std::string>(), FormatBytes(on["bytes"].get<uint64_t>()),
                     OrOwn(on["block_bytes"], FormatBytes(on["block_bytes"].get<uint64_t>())),
-                    OrOwn(on["lanes"], on["lanes"].dump()), on["connections"].dump(), FormatRate(with),
-                    FormatRate(without), without > 0 ? FormatNumber(with / without) : "-",
-                    FormatTime(on["p50_us"].get<double>()),
+                    OrOwn(on["lanes"], on["lanes"].dump()), on["connections"].dump(), RateOf(on), RateOf(off),
+                    without > 0 ? FormatNumber(with / without) : "-", FormatTime(on["p50_us"].get<double>()),
                     on.contains("overlap_factor") ? FormatNumber(on["overlap_factor"].get<double>()) : "-",
                     on.contains("bottleneck") ? on["bottleneck"].get<std::string>() : "-"});
   }

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "kernels/figures/text.h"
+
 namespace tilewire::load {
 namespace {
 
@@ -38,6 +40,10 @@ std::string TierInWords(std::string_view tier) {
        {"host_copy_all", "a memcpy into pinned memory by all threads"},
        {"device_copy", "a copy within the device's memory, read + written"}}};
   return Lookup(kTiers, tier);
+}
+
+std::string FormatNoise(const std::optional<double>& share) {
+  return share ? " ± " + FormatShare(*share) : "";
 }
 
 }  // namespace tilewire::load

@@ -141,18 +141,20 @@ void Window::Keep(const Start& start, const Answer& answer, double latency_us, d
 }
 
 void Window::Ended(const Start& start, const Answer& answer) {
-  const LoadClock::time_point now = LoadClock::now();
   const auto us = [&](LoadClock::time_point from) {
-    return std::chrono::duration<double, std::micro>(now - from).count();
+    return std::chrono::duration<double, std::micro>(answer.ended - from).count();
   };
-  const double end = Seconds(now);
+  const double end = Seconds(answer.ended);
   Acquire();
   const MutexLock lock(mutex_, std::adopt_lock);
   if (stopped_ && answer.status.code() == Code::kCancelled) return;  // by us
   lost_ = lost_ || answer.lost;
   if (answer.status.code() != Code::kUnavailable) {
-    unavailable_since_.reset();
-    unavailable_ = 0;
+    // One that ended before and was checked until now says nothing about a server that is gone since.
+    if (unavailable_since_ && end > *unavailable_since_) {
+      unavailable_since_.reset();
+      unavailable_ = 0;
+    }
   } else {
     if (!unavailable_since_) unavailable_since_ = end;
     ++unavailable_;
@@ -160,7 +162,10 @@ void Window::Ended(const Start& start, const Answer& answer) {
   const bool bad = !answer.status.ok() || !answer.right;
   bool counted = start.counted;
   if (!options_.rate && !options_.requests) counted = end >= begin_ && (!end_ || end < *end_ || bad);
-  if (counted) return Keep(start, answer, us(start.due), us(start.begin), end);
+  if (counted) {
+    result_.held_up_seconds += answer.held_up_seconds;
+    return Keep(start, answer, us(options_.rate ? start.due : answer.began), us(answer.began), end);
+  }
   if (answer.status.ok() && !answer.right) ++result_.outside_wrong;
   if (!answer.status.ok()) ++result_.outside_failed;
 }

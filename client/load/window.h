@@ -3,15 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <optional>
 
 #include "client/load/generator.h"
 #include "server/base/mutex.h"
 
 namespace tilewire::load {
-
-using LoadClock = std::chrono::steady_clock;
 
 /// A call to make.
 struct Start {
@@ -28,6 +25,7 @@ class Window {
   /// The next call of a caller (with that caller's own random numbers), when it is time for it; none when the
   /// caller is done. Blocks until a call is due.
   std::optional<Start> Next(uint32_t caller, Random* random);
+  /// A call and its check are over. Order does not matter: what counts is when the answer says that it ended.
   void Ended(const Start& start, const Answer& answer);
   /// Waits like a call would, but wakes for Stop().
   void Pause(double seconds);

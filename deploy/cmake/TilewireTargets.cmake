@@ -137,6 +137,14 @@ function(tilewire_library name)
   target_link_libraries(tilewire_${name} PUBLIC tilewire_options Threads::Threads tl::expected ${ARG_DEPS})
 endfunction()
 
+# The optimised build compiles several sources of these targets as one, since with GCC reading gRPC's headers takes most of
+# the time (a clash of names between two sources shows there, as a redefinition). Every other build compiles each alone.
+function(tilewire_together)
+  if(TILEWIRE_TOGETHER)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
+  endif()
+endfunction()
+
 # Sanitizer builds are not optimised: most code has little to compute and much to instrument, and compiles in half the
 # time. These targets compute so much that it pays (and may not use precompiled headers then).
 function(tilewire_computes)

@@ -111,6 +111,7 @@ void AddCopyCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddRmseCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddBatchedCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddLayoutCases(const CaseOptions& options, std::vector<Case>* cases);
+void AddCompareCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddTransposeCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddPermuteCases(const CaseOptions& options, std::vector<Case>* cases);
 void AddGaussianCases(const CaseOptions& options, std::vector<Case>* cases);

@@ -1,109 +1,52 @@
-// RMSE over every kind of layout, whether its kernel is fast or not: the rows of kernels/rmse/README.md.
+// RMSE over every kind of layout: by the kernel that is chosen ("layouts"), and by each that could be
+// ("choices"), which is what the constants of kernels/rmse/choose_*.cc are measured with.
+#include "kernels/bench/layouts.h"
 #include "kernels/bench/rmse_data.h"
-#include "kernels/figures/text.h"
+#include "kernels/rmse/launch_cuda.h"
 
 namespace tilewire::bench {
 namespace {
 
-constexpr int64_t kBytes = int64_t{1} << 29;  ///< of an operand, about
+using rmse::cuda::Choice;
 
-/// 0 in `dims` stands for the extent that makes the operand about kBytes, a multiple of `multiple` plus
-/// `more`.
-struct Layout {
-  const char* kind;
-  DType dtype;
-  std::vector<int64_t> dims;
-  std::vector<int32_t> axes;
-  int64_t multiple = 1, more = 0;
-};
-
-void Add(const Layout& layout, std::vector<Case>* cases) {
-  std::vector<int64_t> shape = layout.dims;
-  int64_t known = SizeOf(layout.dtype);
-  for (const int64_t dim : shape) known *= dim > 0 ? dim : 1;
-  for (int64_t& dim : shape)
-    if (dim == 0) dim = kBytes / known / layout.multiple * layout.multiple + layout.more;
-  const RmseProblem problem = MakeRmseProblem(layout.dtype, shape, layout.axes);
-  std::string name =
-      std::string(layout.kind) + '/' + std::string(Name(layout.dtype)) + ' ' + FormatShape(shape);
-  for (size_t i = 0; i < layout.axes.size(); ++i)
-    name += (i == 0 ? " over " : " ") + std::to_string(layout.axes[i]);
-  cases->push_back(RmseCase("layouts", name, problem, OurRmseWhole(problem.plan)));
+/// One kernel in one shape, as far as it takes the task on the device that is there.
+RmseKernel ByChoice(const rmse::Plan& plan, const Choice& choice) {
+  RmseKernel kernel;
+  kernel.implementation = rmse::cuda::ShapeName(choice);
+  kernel.scratch_bytes = plan.scratch_bytes();
+  kernel.run = [kind = choice.kernel, shape = choice.shape](const RmseData& data, void* scratch,
+                                                            Stream stream) -> Status {
+    const rmse::Plan& same = data.plan();
+    const auto task = rmse::cuda::TaskOf(same, same.whole(), true, data.a(), data.b());
+    for (const Choice& one : rmse::cuda::AllChoices(task)) {
+      if (one.kernel != kind || one.shape != shape) continue;
+      return FromCuda(rmse::cuda::LaunchWhole(same, one, data.a(), data.b(), static_cast<double*>(scratch),
+                                              data.result(), stream),
+                      "one kernel");
+    }
+    return Status(Code::kUnimplemented, "NO_SUCH_CHOICE", "the kernel refuses the layout here");
+  };
+  return kernel;
 }
 
-void AddOneSegment(std::vector<Case>* cases) {
-  for (const DTypeInfo& info : AllDTypes())
-    if (IsReal(info.dtype)) Add({"one", info.dtype, {(int64_t{1} << 30) / info.size}, {}}, cases);
-}
-
-void AddSegments(std::vector<Case>* cases) {
-  for (const int64_t n : {2, 3, 7, 15, 16, 31, 33, 50, 100, 257, 300, 1000, 4097, 65536})
-    Add({"segments", DType::kF32, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 15, 16, 50, 100, 500, 1001}) Add({"segments", DType::kU8, {0, n}, {1}}, cases);
-  for (const int64_t n : {3,   15,  16,  24,  31,  40,  48,  50,  56,  72,  80,  88,  96,
-                          100, 104, 120, 136, 160, 192, 200, 224, 248, 257, 300, 500, 1000})
-    Add({"segments", DType::kF16, {0, n}, {1}}, cases);
-  for (const int64_t n : {257, 500}) Add({"segments", DType::kU16, {0, n}, {1}}, cases);
-  for (const int64_t n : {3, 17, 129, 1000}) Add({"segments", DType::kF64, {0, n}, {1}}, cases);
-}
-
-void AddColumns(std::vector<Case>* cases) {
-  for (const int64_t width : {3, 16, 17, 33, 50, 64, 99, 250, 1000, 1001, 4096})
-    Add({"columns", DType::kF32, {0, width}, {0}}, cases);
-  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
-    for (const int64_t width : {3, 16, 33, 64, 1000, 1001}) Add({"columns", dtype, {0, width}, {0}}, cases);
-}
-
-/// Rows whose columns start at multiples of 16 elements, and rows that start anywhere.
-void AddFewRows(std::vector<Case>* cases) {
-  for (const int64_t rows : {2, 4, 5, 17, 64, 128, 300})
-    Add({"rows", DType::kF32, {rows, 0}, {0}, 16}, cases);
-  Add({"rows", DType::kF32, {64, 2000001}, {0}}, cases);
-  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF64})
-    for (const int64_t rows : {4, 64})
-      for (const int64_t more : {0, 1}) Add({"rows", dtype, {rows, 0}, {0}, 16, more}, cases);
-}
-
-void AddMiddle(std::vector<Case>* cases) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kU8}) {
-    for (const int64_t rows : {32 * 32, 224 * 224}) Add({"middle", dtype, {0, rows, 3}, {1}}, cases);  // RGB
-    for (const auto& [rows, width] :
-         {std::pair<int64_t, int64_t>{10, 100}, {16, 64}, {100, 100}, {1000, 1000}})
-      Add({"middle", dtype, {0, rows, width}, {1}}, cases);
-    Add({"middle", dtype, {16, 4096, 1024}, {1}}, cases);
-  }
-}
-
-void AddRuns(std::vector<Case>* cases) {
-  const std::vector<std::vector<int64_t>> shapes = {
-      {512, 512, 512}, {64, 40000, 32}, {1000, 10000, 8}, {1000, 10000, 3}};
-  for (const auto& shape : shapes) Add({"runs", DType::kF32, shape, {0, 2}}, cases);
-  for (const DType dtype : {DType::kF32, DType::kF16}) {
-    Add({"runs", dtype, {64, 64, 64, 64}, {1, 3}}, cases);
-    Add({"runs", dtype, {64, 64, 64, 64}, {0, 2}}, cases);
-    Add({"runs", dtype, {50, 60, 70, 80}, {0, 2}}, cases);
-  }
-}
-
-void AddSmall(std::vector<Case>* cases) {
-  for (const int64_t n : {1 << 10, 1 << 16, 1 << 20, 1 << 24}) Add({"small", DType::kF32, {n}, {}}, cases);
-  Add({"small", DType::kF32, {2048, 2048}, {}}, cases);
-  for (const int32_t axis : {0, 1}) Add({"small", DType::kF32, {2048, 2048}, {axis}}, cases);
-  Add({"small", DType::kF32, {1000, 1000}, {0}}, cases);
-  Add({"small", DType::kF32, {1000000, 16}, {1}}, cases);
-  Add({"small", DType::kF32, {1024, 1024, 16}, {0, 1}}, cases);
+void AddChoices(const std::string& name, const RmseProblem& problem, std::vector<Case>* cases) {
+  rmse::cuda::Task task{};
+  task.kind = rmse::cuda::KindOf(problem.plan.operand().dtype).kind;
+  task.layout = problem.plan.layout();
+  task.range = problem.plan.whole();
+  task.whole = true;
+  for (const Choice& choice : rmse::cuda::AllChoices(task))
+    cases->push_back(RmseCase("choices", name, problem, ByChoice(problem.plan, choice)));
 }
 
 }  // namespace
 
 void AddLayoutCases(const CaseOptions& /*options*/, std::vector<Case>* cases) {
-  AddOneSegment(cases);
-  AddSegments(cases);
-  AddColumns(cases);
-  AddFewRows(cases);
-  AddMiddle(cases);
-  AddRuns(cases);
-  AddSmall(cases);
+  for (const RmseLayout& layout : RmseLayouts()) {
+    const RmseProblem problem = MakeRmseProblem(layout.dtype, layout.shape, layout.axes);
+    cases->push_back(RmseCase("layouts", layout.name(), problem, OurRmseWhole(problem.plan)));
+    AddChoices(layout.name(), problem, cases);
+  }
 }
 
 }  // namespace tilewire::bench

@@ -72,6 +72,7 @@ void AddHostCases(const CaseOptions& options, std::vector<Case>* cases) {
   for (const int threads : options.threads) {
     AddHostLimitCases(threads, cases);
     AddHostRmseCases(threads, cases);
+    AddHostCompareCases(threads, cases);
     AddHostTransposeCases(threads, cases);
     AddHostGaussianCases(threads, cases);
   }

@@ -33,6 +33,7 @@ uint64_t Mix(uint64_t x);
 // One file each.
 void AddHostLimitCases(int threads, std::vector<Case>* cases);      // host_limits.cc
 void AddHostRmseCases(int threads, std::vector<Case>* cases);       // host_rmse.cc
+void AddHostCompareCases(int threads, std::vector<Case>* cases);    // host_compare.cc
 void AddHostTransposeCases(int threads, std::vector<Case>* cases);  // host_move.cc
 void AddHostGaussianCases(int threads, std::vector<Case>* cases);   // host_gaussian.cc
 

@@ -10,6 +10,7 @@ std::vector<Case> AllCases(const CaseOptions& options) {
   AddRmseCases(options, &cases);
   AddBatchedCases(options, &cases);
   AddLayoutCases(options, &cases);
+  AddCompareCases(options, &cases);
   AddTransposeCases(options, &cases);
   AddPermuteCases(options, &cases);
   AddGaussianCases(options, &cases);

@@ -43,7 +43,7 @@ void GaussianProblem::RunHost(Step step, const Buffers& buffers, Team& team) con
   const int64_t items = HostItems(*wanted.plan, wanted.range);
   const int64_t bytes = 2 * (wanted.range.end - wanted.range.begin) * SizeOf(plan_.input().dtype);
   team.For(items, GrainOf(bytes / std::max<int64_t>(items, 1)), [&](int64_t begin, int64_t end) {
-    HostRange(*wanted.plan, wanted.range, begin, end, buffers.operands[0], buffers.result);
+    HostRange(*wanted.plan, wanted.range, begin, end, buffers.operands[0], buffers.results[0]);
   });
 }
 

@@ -6,12 +6,16 @@
 #include "kernels/gaussian/gaussian.h"
 #include "kernels/operation/descriptor.h"
 #include "kernels/operation/problem.h"
+#include "kernels/operation/published.h"
 
 namespace tilewire::gaussian {
 
 extern const Descriptor kDescriptor;
 
 std::unique_ptr<Problem> MakeProblem(Plan plan);
+
+/// What `tilewire selftest` asks servers.
+std::vector<PublishedCase> PublishedCases();
 
 /// `range` of `plan`.
 struct Part {

@@ -9,7 +9,7 @@ namespace {
 cudaError_t Enqueue(const Problem& problem, Step step, const Buffers& buffers,
                     const gpu::Launcher& launcher) {
   const Part part = static_cast<const GaussianProblem&>(problem).part(step.range);
-  return CudaRange(*part.plan, part.range, buffers.operands[0], buffers.result, launcher);
+  return CudaRange(*part.plan, part.range, buffers.operands[0], buffers.results[0], launcher);
 }
 
 }  // namespace

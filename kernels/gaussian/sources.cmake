@@ -1,4 +1,4 @@
-set(TILEWIRE_GAUSSIAN_SOURCES gaussian/descriptor.cc gaussian/problem.cc gaussian/plan.cc gaussian/constants.cc gaussian/host.cc gaussian/host_base.cc
+set(TILEWIRE_GAUSSIAN_SOURCES gaussian/descriptor.cc gaussian/published.cc gaussian/problem.cc gaussian/plan.cc gaussian/constants.cc gaussian/host.cc gaussian/host_base.cc
     gaussian/golden.cc)
 set(TILEWIRE_GAUSSIAN_CUDA_SOURCES gaussian/problem_cuda.cc gaussian/gaussian.cu)
 

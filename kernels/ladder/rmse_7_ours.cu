@@ -1,4 +1,4 @@
-// RMSE, step 7: the product's kernels, contract rmse.1. kernels/rmse/README.md tells how they work.
+// RMSE, step 7: the product's kernels, contract rmse.1. kernels/rmse/CUDA.md tells how they work.
 #include "kernels/ladder/steps.h"
 #include "kernels/rmse/rmse_cuda.h"
 

@@ -17,7 +17,7 @@ class CopyProblem final : public Problem {
   bool ranges_fill_result() const override { return true; }
   void RunHost(Step, const Buffers& buffers, Team& team) const override {
     team.For(spec_.bytes(), GrainOf(1), [&buffers](int64_t begin, int64_t end) {
-      std::memcpy(buffers.result + begin, buffers.operands[0] + begin, static_cast<size_t>(end - begin));
+      std::memcpy(buffers.results[0] + begin, buffers.operands[0] + begin, static_cast<size_t>(end - begin));
     });
   }
 

@@ -57,13 +57,22 @@ void AppendValue(const AttributeValue& value, std::string* text) {
 
 }  // namespace
 
-Result<std::unique_ptr<Problem>> Descriptor::Make(std::span<const ArraySpec> specs, Attributes given) const {
+Result<Attributes> Descriptor::Complete(const Attributes& given) const {
+  TILEWIRE_RETURN_IF_ERROR(Check(*this, given));
+  Attributes all;
+  for (const AttributeInfo& info : attributes) {
+    const AttributeValue* const value = given.Find(info.name);
+    all.Set(info.name, value != nullptr ? *value : Fallback(info));
+  }
+  return all;
+}
+
+Result<std::unique_ptr<Problem>> Descriptor::Make(std::span<const ArraySpec> specs,
+                                                  const Attributes& given) const {
   if (specs.size() != operands.size())
     return BadValue("operands", std::to_string(specs.size()) + " specs", std::to_string(operands.size()));
-  TILEWIRE_RETURN_IF_ERROR(Check(*this, given));
-  for (const AttributeInfo& info : attributes)
-    if (!given.Find(info.name)) given.Set(info.name, Fallback(info));
-  return make(specs, given);
+  TILEWIRE_ASSIGN_OR_RETURN(const Attributes all, Complete(given));
+  return make(specs, all);
 }
 
 std::string Descriptor::Text(std::span<const ArraySpec> specs, const Attributes& given) const {

@@ -45,9 +45,12 @@ struct Descriptor {
   /// For the catalogue: every dtype, then the geometries that need kernels of their own.
   std::vector<Example> (*examples)();
 
+  /// What was given and what the rest falls back to, in the order of `attributes`. INVALID_ARGUMENT for one
+  /// that the operation does not have or of another kind.
+  Result<Attributes> Complete(const Attributes& given) const;
   /// The problem of a request. INVALID_ARGUMENT naming field, value and what was allowed: for a wrong number
-  /// of operands, an attribute that it does not have or of another kind, and as `make` says.
-  Result<std::unique_ptr<Problem>> Make(std::span<const ArraySpec> specs, Attributes given) const;
+  /// of operands, attributes as Complete(), and as `make` says.
+  Result<std::unique_ptr<Problem>> Make(std::span<const ArraySpec> specs, const Attributes& given) const;
   /// "rmse f32 (1024, 1024, 16) axes 0 1": which kernels are talked of, for people.
   std::string Text(std::span<const ArraySpec> specs, const Attributes& given) const;
 };

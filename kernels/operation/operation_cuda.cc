@@ -7,7 +7,7 @@ namespace {
 
 cudaError_t EnqueueCopy(const Problem& problem, const Buffers& buffers, const gpu::Launcher& launcher) {
   if (launcher.lists()) return cudaSuccess;  // the driver's own copy
-  return cudaMemcpyAsync(buffers.result, buffers.operands[0], static_cast<size_t>(problem.result_bytes()),
+  return cudaMemcpyAsync(buffers.results[0], buffers.operands[0], static_cast<size_t>(problem.result_bytes()),
                          cudaMemcpyDeviceToDevice, launcher.stream());
 }
 

@@ -27,6 +27,22 @@ int64_t Problem::result_bytes() const {
   return result_offset(last) + results()[last].bytes();
 }
 
+int64_t Problem::payload_bytes() const {
+  int64_t bytes = 0;
+  for (const ArraySpec& result : results()) bytes += result.bytes();
+  return bytes;
+}
+
+size_t Problem::result_at(int64_t offset) const {
+  size_t index = 0;
+  while (index + 1 < results().size() && result_offset(index + 1) <= offset) ++index;
+  return index;
+}
+
+void Problem::PlaceResults(std::byte* area, Buffers* buffers) const {
+  for (size_t i = 0; i < results().size(); ++i) buffers->results[i] = area + result_offset(i);
+}
+
 tl::unexpected<Status> Problem::NotWindowed(std::string_view why) {
   return Fail(Status(Code::kFailedPrecondition, "", why));
 }

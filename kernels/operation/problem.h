@@ -14,7 +14,7 @@ namespace tilewire {
 
 struct Descriptor;
 
-/// Every result begins at a multiple of this in the result area.
+/// Every result begins at a multiple of this in the area that holds all of them.
 inline constexpr int64_t kResultAlignment = 256;
 
 /// Immutable, thread-safe. Made by Descriptor::Make.
@@ -40,6 +40,12 @@ class Problem {
   int64_t result_offset(size_t index) const;
   /// Of the result area: to the end of the last result.
   int64_t result_bytes() const;
+  /// Of the results alone, without what lies between them.
+  int64_t payload_bytes() const;
+  /// The result that byte `offset` of the result area lies in, or behind.
+  size_t result_at(int64_t offset) const;
+  /// The results of `buffers` in an area that begins at `area`.
+  void PlaceResults(std::byte* area, Buffers* buffers) const;
   virtual int64_t scratch_bytes() const { return 0; }
 
   // --- ranges ------------------------------------------------------------------------------------
@@ -59,8 +65,8 @@ class Problem {
   virtual bool result_is_operand() const { return false; }
 
   // --- work --------------------------------------------------------------------------------------
-  /// Does the work of a step on host memory, shared with `team`. Operands, result area and scratch are
-  /// aligned to 16 bytes or more and do not overlap; of the operands only the range's bytes are read. (CUDA:
+  /// Does the work of a step on host memory, shared with `team`. Operands, results and scratch are aligned to
+  /// 16 bytes or more and do not overlap; of the operands only the range's bytes are read. (CUDA:
   /// operation_cuda.h.)
   virtual void RunHost(Step step, const Buffers& buffers, Team& team) const = 0;
 

@@ -8,7 +8,8 @@
 namespace tilewire {
 
 inline constexpr int kMaxOperands = 8;
-inline constexpr int kMaxResults = 8;
+/// More than operands: an operation may return every metric of a pair of arrays.
+inline constexpr int kMaxResults = 16;
 
 /// One of a problem's ranges, or what is left to do once all of them are done.
 struct Step {
@@ -21,8 +22,9 @@ struct Step {
 /// Where a problem's arrays lie, in memory that kernels reach. Small enough to be handed around by value.
 struct Buffers {
   std::array<std::byte*, kMaxOperands> operands{};
-  /// The result area: every result at its Problem::result_offset().
-  std::byte* result = nullptr;
+  /// One after the other in one area (Problem::PlaceResults), or each in memory of its own where it is to
+  /// stay as an array of its own. Aligned to kResultAlignment.
+  std::array<std::byte*, kMaxResults> results{};
   std::byte* scratch = nullptr;  ///< null when scratch_bytes() is 0
 };
 

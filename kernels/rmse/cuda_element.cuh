@@ -8,13 +8,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/rmse/kind.h"
+
 namespace tilewire::rmse::cuda {
 
-/// Signed integers are computed as unsigned ones with the sign bit flipped, which shifts both operands alike
-/// and so changes no difference. That leaves eight kinds of element for twelve dtypes, and eight copies of
-/// each kernel.
-enum class Kind { kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64 };
-
+/// What a kernel sums: the elements' type and how two of them become one difference. Nothing else in a kernel
+/// knows: how elements are loaded and how the tree is climbed is the same for all.
 template <Kind K>
 struct Element;
 

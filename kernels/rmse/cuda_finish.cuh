@@ -5,6 +5,10 @@
 
 namespace tilewire::rmse::cuda {
 
+inline constexpr int kFinishThreads = 1024;  // of a block that combines a chunk, at most
+inline constexpr int kFinishEach = 8;        // neighbouring sums that a thread reads
+/// Sums that one block combines: a power of two, so chunks are whole subtrees.
+inline constexpr int kFinishChunk = kFinishThreads * kFinishEach;
 inline constexpr int kFinishFew = 16;  // up to here a thread combines a segment alone
 inline constexpr int kFinishFewThreads = 256;
 
@@ -19,10 +23,8 @@ struct FinishWork {
   Ending ending;
 };
 
-/// A thread for each segment with at most kFinishFew sums. Missing sums are +0, which changes no bit: no sum
-/// is -0.
-__global__ void __launch_bounds__(kFinishFewThreads) FinishFewKernel(const FinishWork work) {
-  WaitForSums();
+/// A thread's segment, of at most kFinishFew sums. Missing sums are +0, which changes no bit: no sum is -0.
+__device__ inline void FinishSegment(const FinishWork& work) {
   const int64_t segment = (work.block_base + blockIdx.x) * kFinishFewThreads + threadIdx.x;
   if (segment >= work.segments) return;
   const double* sums = work.sums + segment * work.pitch;
@@ -33,11 +35,17 @@ __global__ void __launch_bounds__(kFinishFewThreads) FinishFewKernel(const Finis
   work.result[segment] = Finished(work.ending, sum[0]);
 }
 
-/// A block for each chunk. A chunk that starts at a multiple of a power of two is a subtree of the whole; the
-/// places that the last one lacks count as +0. The sum goes to the chunk's own first place, so blocks never
-/// touch each other's data; the next pass finds it kFinishChunk strides on.
-__global__ void __launch_bounds__(kFinishThreads) FinishChunkKernel(const FinishWork work) {
-  WaitForSums();
+/// The tree over a warp's neighbouring sums.
+__device__ inline double WarpPairs(double sum) {
+#pragma unroll
+  for (int lanes = 1; lanes < 32; lanes *= 2) sum = __dadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, lanes));
+  return sum;
+}
+
+/// A block's chunk. One that starts at a multiple of a power of two is a subtree of the whole; the places
+/// that the last one lacks count as +0. The sum goes to the chunk's own first place, so blocks never touch
+/// each other's data; the next pass finds it kFinishChunk strides on.
+__device__ inline void FinishChunk(const FinishWork& work) {
   __shared__ double sums[kFinishThreads / 32];
   const int64_t chunks = (work.count + kFinishChunk - 1) / kFinishChunk;
   const int64_t block = work.block_base + blockIdx.x;
@@ -49,20 +57,28 @@ __global__ void __launch_bounds__(kFinishThreads) FinishChunkKernel(const Finish
   for (int i = 0; i < kFinishEach; ++i)
     part[i] = first + mine + i < work.count ? place[(mine + i) * work.stride] : 0.0;
   FoldPairs<kFinishEach>(part);
-  double sum = part[0];
-#pragma unroll
-  for (int lanes = 1; lanes < 32; lanes *= 2) sum = __dadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, lanes));
+  double sum = WarpPairs(part[0]);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
   __syncthreads();
   if (threadIdx.x >= 32) return;
-  sum = threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0.0;
-#pragma unroll
-  for (int lanes = 1; lanes < 32; lanes *= 2) sum = __dadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, lanes));
+  sum = WarpPairs(threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0.0);
   if (threadIdx.x != 0) return;
   if (chunks == 1) {
     work.result[segment] = Finished(work.ending, sum);
   } else {
     *place = sum;
+  }
+}
+
+/// A thread for each segment, or a block for each chunk of one.
+template <bool kChunks>
+__global__ void __launch_bounds__(kChunks ? kFinishThreads : kFinishFewThreads)
+    FinishKernel(const FinishWork work) {
+  WaitForSums();
+  if constexpr (kChunks) {
+    FinishChunk(work);
+  } else {
+    FinishSegment(work);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/operation/descriptor.h"
 #include "kernels/operation/problem.h"
+#include "kernels/operation/published.h"
 #include "kernels/rmse/rmse.h"
 
 namespace tilewire::rmse {
@@ -12,6 +13,9 @@ namespace tilewire::rmse {
 extern const Descriptor kDescriptor;
 
 std::unique_ptr<Problem> MakeProblem(Plan plan);
+
+/// What `tilewire selftest` asks servers.
+std::vector<PublishedCase> PublishedCases();
 
 /// The tile sums of a range: `range` of `plan`, from sum `first` of the problem's on.
 struct Sums {
@@ -29,7 +33,7 @@ class RmseProblem : public Problem {
   /// What range `index` computes on buffers that Problem::RunHost() would be given.
   virtual Sums sums(int64_t index) const { return {&plan_, plan_.range(index), 0}; }
   static double* TileSums(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.scratch); }
-  static double* Values(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.result); }
+  static double* Values(const Buffers& buffers) { return reinterpret_cast<double*>(buffers.results[0]); }
 
   std::span<const ArraySpec> operands() const override { return operands_; }
   std::span<const ArraySpec> results() const override { return {&plan_.result(), 1}; }

@@ -3,35 +3,22 @@
 #include <bit>
 
 #include "kernels/rmse/cuda_finish.cuh"
-#include "kernels/rmse/cuda_work.cuh"
+#include "kernels/rmse/cuda_launch.cuh"
+#include "kernels/rmse/launch_cuda.h"
 #include "kernels/rmse/rmse_cuda.h"
 
 namespace tilewire::rmse {
 namespace cuda {
 namespace {
 
-constexpr int64_t kMaxGrid = int64_t{1} << 30;
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
-RowMap RowsOf(const Layout& layout) {
-  RowMap map{.axes = 0, .inner = 0, .inner_stride = 1, .outer_stride = 0, .reciprocal = 0};
-  for (int axis = layout.rank - 1; axis >= 0; --axis) {
-    if (!layout.reduced[axis]) continue;
-    if (map.axes == 0) {
-      map.inner = layout.dims[axis];
-      map.inner_stride = layout.strides[axis];
-    } else if (map.axes == 1) {
-      map.outer_stride = layout.strides[axis];
-    }
-    ++map.axes;
-  }
-  map.axes = std::max(map.axes, 1);
-  if (map.inner > 1 && map.inner < kSmallInner)
-    map.reciprocal = static_cast<uint32_t>(((int64_t{1} << 32) + map.inner - 1) / map.inner);
-  return map;
+/// The current device; one that every limit fits where there is none.
+Device CurrentDevice() {
+  int device = 0, processors = 0, shared = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+    return {.processors = 1, .shared = kUsualShared};
+  return {.processors = processors, .shared = shared};
 }
 
 Ending EndingOf(const Plan& plan) {
@@ -41,56 +28,22 @@ Ending EndingOf(const Plan& plan) {
   return {.elements = elements, .reciprocal = power ? 1 / elements : 0, .output = plan.output()};
 }
 
-/// `result`: null where sums are to be kept, which is where not `whole` (in a listing it may be null anyway).
-cudaError_t LaunchSums(const Plan& plan, const Range& range, const void* a, const void* b, double* tile_sums,
-                       double* result, bool whole, int64_t* sums, const gpu::Launcher& launcher) {
-  const Work work{.layout = plan.layout(),
-                  .range = range,
-                  .a = static_cast<const char*>(a),
-                  .b = static_cast<const char*>(b),
-                  .tile_sums = tile_sums,
-                  .result = result,
-                  .sums_per_segment = plan.layout().tiles,
-                  .ending = EndingOf(plan),
-                  .flip = 0,
-                  .block_base = 0,
-                  .rows = RowsOf(plan.layout()),
-                  .batch = 1,
-                  .combine = Combine::kNone};
-  Work flipped = work;
-  switch (plan.operand().dtype) {
-    case DType::kI8:
-      flipped.flip = 0x8080808080808080;
-      return LaunchKind<Kind::kU8>(flipped, whole, sums, launcher);
-    case DType::kU8:
-      return LaunchKind<Kind::kU8>(work, whole, sums, launcher);
-    case DType::kI16:
-      flipped.flip = 0x8000800080008000;
-      return LaunchKind<Kind::kU16>(flipped, whole, sums, launcher);
-    case DType::kU16:
-      return LaunchKind<Kind::kU16>(work, whole, sums, launcher);
-    case DType::kI32:
-      flipped.flip = 0x8000000080000000;
-      return LaunchKind<Kind::kU32>(flipped, whole, sums, launcher);
-    case DType::kU32:
-      return LaunchKind<Kind::kU32>(work, whole, sums, launcher);
-    case DType::kI64:
-      flipped.flip = 0x8000000000000000;
-      return LaunchKind<Kind::kU64>(flipped, whole, sums, launcher);
-    case DType::kU64:
-      return LaunchKind<Kind::kU64>(work, whole, sums, launcher);
-    case DType::kF16:
-      return LaunchKind<Kind::kF16>(work, whole, sums, launcher);
-    case DType::kBF16:
-      return LaunchKind<Kind::kBF16>(work, whole, sums, launcher);
-    case DType::kF32:
-      return LaunchKind<Kind::kF32>(work, whole, sums, launcher);
-    case DType::kF64:
-      return LaunchKind<Kind::kF64>(work, whole, sums, launcher);
-    case DType::kBool:
-    case DType::kC64:
-    case DType::kC128:
-      break;  // Plan::Make refuses them
+cudaError_t Launch(const Choice& choice, const Work& work, const gpu::Launcher& launcher) {
+  switch (choice.kernel) {
+    case Kernel::kTiles:
+      return LaunchTiles(choice, work, launcher);
+    case Kernel::kGroups:
+      return LaunchGroups(choice, work, launcher);
+    case Kernel::kStaged:
+      return LaunchStaged(choice, work, launcher);
+    case Kernel::kRing:
+      return LaunchRing(choice, work, launcher);
+    case Kernel::kStream:
+      return LaunchStream(choice, work, launcher);
+    case Kernel::kWalk:
+      return LaunchWalk(choice, work, launcher);
+    case Kernel::kFinish:
+      break;
   }
   return cudaErrorInvalidValue;
 }
@@ -121,28 +74,66 @@ cudaError_t Finish(const Plan& plan, double* sums, int64_t count, double* result
                   .block_base = 0,
                   .ending = EndingOf(plan)};
   if (count <= kFinishFew)
-    return LaunchFinish(launcher, FinishFewKernel, CeilDiv(work.segments, kFinishFewThreads),
+    return LaunchFinish(launcher, FinishKernel<false>, CeilDiv(work.segments, kFinishFewThreads),
                         kFinishFewThreads, work);
   for (;;) {
     const int64_t chunks = CeilDiv(work.count, kFinishChunk);
     const int64_t most = std::min<int64_t>(work.count, kFinishChunk);
     const int threads = static_cast<int>(CeilDiv(CeilDiv(most, kFinishEach), 32)) * 32;
     const cudaError_t error =
-        LaunchFinish(launcher, FinishChunkKernel, work.segments * chunks, threads, work);
+        LaunchFinish(launcher, FinishKernel<true>, work.segments * chunks, threads, work);
     if (error != cudaSuccess || chunks == 1) return error;
     work.count = chunks;
     work.stride *= kFinishChunk;
   }
 }
 
+/// `result`: null where sums are to be kept, which is where the task is not whole (in a listing it may be
+/// null anyway).
+cudaError_t LaunchSums(const Plan& plan, const Task& task, const Choice& choice, const void* a, const void* b,
+                       double* tile_sums, double* result, const gpu::Launcher& launcher) {
+  const Work work{.layout = task.layout,
+                  .range = task.range,
+                  .a = static_cast<const char*>(a),
+                  .b = static_cast<const char*>(b),
+                  .tile_sums = tile_sums,
+                  .result = choice.sums == 1 ? result : nullptr,
+                  .sums_per_segment = choice.sums,
+                  .ending = EndingOf(plan),
+                  .flip = KindOf(plan.operand().dtype).flip,
+                  .block_base = 0,
+                  .batch = choice.batch,
+                  .combine = choice.combine};
+  return Launch(choice, work, launcher);
+}
+
 }  // namespace
+
+Task TaskOf(const Plan& plan, const Range& range, bool whole, const void* a, const void* b) {
+  return {.kind = KindOf(plan.operand().dtype).kind,
+          .layout = plan.layout(),
+          .range = range,
+          .whole = whole,
+          .a_at = static_cast<int>(reinterpret_cast<uintptr_t>(a) % 16),
+          .b_at = static_cast<int>(reinterpret_cast<uintptr_t>(b) % 16),
+          .device = CurrentDevice()};
+}
+
+cudaError_t LaunchWhole(const Plan& plan, const Choice& choice, const void* a, const void* b,
+                        double* tile_sums, double* result, const gpu::Launcher& launcher) {
+  const Task task = TaskOf(plan, plan.whole(), true, a, b);
+  const cudaError_t error = LaunchSums(plan, task, choice, a, b, tile_sums, result, launcher);
+  if (error != cudaSuccess || choice.sums == 1) return error;
+  return Finish(plan, tile_sums, choice.sums, result, launcher);
+}
+
 }  // namespace cuda
 
 cudaError_t CudaRange(const Plan& plan, const Range& range, const void* a, const void* b, double* tile_sums,
                       const gpu::Launcher& launcher) {
   if (range.items() == 0) return cudaSuccess;
-  int64_t sums = 0;
-  return cuda::LaunchSums(plan, range, a, b, tile_sums, nullptr, false, &sums, launcher);
+  const cuda::Task task = cuda::TaskOf(plan, range, false, a, b);
+  return cuda::LaunchSums(plan, task, cuda::Choose(task), a, b, tile_sums, nullptr, launcher);
 }
 
 cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, const gpu::Launcher& launcher) {
@@ -151,11 +142,8 @@ cudaError_t CudaFinish(const Plan& plan, double* tile_sums, double* result, cons
 
 cudaError_t CudaWhole(const Plan& plan, const void* a, const void* b, double* tile_sums, double* result,
                       const gpu::Launcher& launcher) {
-  int64_t sums = 0;
-  const cudaError_t error =
-      cuda::LaunchSums(plan, plan.whole(), a, b, tile_sums, result, true, &sums, launcher);
-  if (error != cudaSuccess || sums == 1) return error;
-  return cuda::Finish(plan, tile_sums, sums, result, launcher);
+  const cuda::Choice choice = cuda::Choose(cuda::TaskOf(plan, plan.whole(), true, a, b));
+  return cuda::LaunchWhole(plan, choice, a, b, tile_sums, result, launcher);
 }
 
 }  // namespace tilewire::rmse

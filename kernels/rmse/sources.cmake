@@ -1,5 +1,7 @@
-set(TILEWIRE_RMSE_SOURCES rmse/descriptor.cc rmse/problem.cc rmse/plan.cc rmse/host.cc rmse/host_base.cc rmse/golden.cc)
-set(TILEWIRE_RMSE_CUDA_SOURCES rmse/problem_cuda.cc rmse/rmse.cu rmse/cuda_8_16.cu rmse/cuda_32.cu rmse/cuda_64.cu rmse/cuda_half.cu)
+set(TILEWIRE_RMSE_SOURCES rmse/descriptor.cc rmse/published.cc rmse/problem.cc rmse/plan.cc rmse/parts.cc rmse/host.cc rmse/host_base.cc rmse/golden.cc
+    rmse/choice.cc rmse/shapes.cc rmse/choose_contiguous.cc rmse/choose_columns.cc rmse/choose_walk.cc)
+set(TILEWIRE_RMSE_CUDA_SOURCES rmse/problem_cuda.cc rmse/rmse.cu rmse/tiles.cu rmse/groups.cu rmse/staged.cu rmse/ring.cu
+    rmse/stream.cu rmse/walk.cu)
 
 # The same tile code once per instruction set; host.cc picks one at run time. None of these options changes a result:
 # fma stays where the contract puts it (-ffp-contract=off is everywhere), and errno is not read.

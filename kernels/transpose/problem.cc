@@ -22,7 +22,7 @@ void TransposeProblem::RunHost(Step step, const Buffers& buffers, Team& team) co
   const int64_t items = HostItems(plan_, range);
   const int64_t item_bytes = (range.byte_end - range.byte_begin) / std::max<int64_t>(items, 1);
   team.For(items, GrainOf(item_bytes), [&](int64_t begin, int64_t end) {
-    HostRange(plan_, range, begin, end, buffers.operands[0], buffers.result);
+    HostRange(plan_, range, begin, end, buffers.operands[0], buffers.results[0]);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/operation/descriptor.h"
 #include "kernels/operation/problem.h"
+#include "kernels/operation/published.h"
 #include "kernels/transpose/transpose.h"
 
 namespace tilewire::transpose {
@@ -12,6 +13,9 @@ namespace tilewire::transpose {
 extern const Descriptor kDescriptor;
 
 std::unique_ptr<Problem> MakeProblem(Plan plan);
+
+/// What `tilewire selftest` asks servers.
+std::vector<PublishedCase> PublishedCases();
 
 /// What runs a problem of kDescriptor knows of it; open to tests that cut their problems finer.
 class TransposeProblem : public Problem {

@@ -9,7 +9,7 @@ namespace {
 cudaError_t Enqueue(const Problem& problem, Step step, const Buffers& buffers,
                     const gpu::Launcher& launcher) {
   const auto& transpose = static_cast<const TransposeProblem&>(problem);
-  return CudaRange(transpose.plan(), transpose.band(step.range), buffers.operands[0], buffers.result,
+  return CudaRange(transpose.plan(), transpose.band(step.range), buffers.operands[0], buffers.results[0],
                    launcher);
 }
 

@@ -31,7 +31,7 @@ struct Span {
   uint32_t track = 0;    ///< lane or stream number
   uint64_t index = 0;    ///< block or range number
   uint64_t bytes = 0;    ///< moved or, by a range, read; 0: unknown
-  uint32_t operand = 0;  ///< of the block, on its way in
+  uint32_t operand = 0;  ///< of the block, on its way in; when sent, its result
 };
 
 /// Filled when a job ends. Stage times are unions of spans, microseconds; < 0: not observed.

@@ -85,19 +85,19 @@ Engine::~Engine() {
 
 // --- jobs -----------------------------------------------------------------------------------------
 
-/// Room for the result where it is to be stored; or the operation becomes the passing on of the array that
-/// was stored with the same key before. What needs no input is computed in one piece.
+/// Room for the results where they are to be stored; or the operation becomes the passing on of the arrays
+/// that were stored with the same key before. What needs no input is computed in one piece.
 Status Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options, JobResources* resources) {
   if (options->store) {
     TILEWIRE_ASSIGN_OR_RETURN(resources->room,
-                              arrays_.Reserve(options->identity, (*operation)->result(), *options->store));
-    if (const ArrayUse existing = resources->room.existing()) {
-      *operation = MakePass(existing->spec(), (*operation)->name(), (*operation)->numeric_version());
-      options->residents = {existing};
+                              arrays_.Reserve(options->identity, (*operation)->results(), *options->store));
+    if (const auto& existing = resources->room.existing(); !existing.empty()) {
+      std::vector<ArraySpec> specs;
+      for (const ArrayUse& array : existing) specs.push_back(array->spec());
+      *operation = MakePass(std::move(specs), (*operation)->name(), (*operation)->numeric_version());
+      options->residents = {existing.front()};
       options->store.reset();
       options->regions.clear();
-      resources->stored = existing->id();
-      resources->room = Reservation();
     }
   }
   const size_t operands = (*operation)->operands().size();

@@ -22,7 +22,7 @@ set(engine_stores
     engine/stores/region_count.cc engine/stores/region_open.cc engine/stores/region_store.cc)
 set(engine_job
     engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/help.cc engine/job/intake.cc
-    engine/job/job.cc engine/job/output.cc engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
+    engine/job/job.cc engine/job/output.cc engine/job/output_blocks.cc engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
     engine/job/submissions.cc engine/job/window.cc engine/job/windowed.cc)
 tilewire_library(engine
   SOURCES ${engine_device} ${engine_operation} ${engine_admission} ${engine_measure} ${engine_stores} ${engine_job}

@@ -92,7 +92,8 @@ class Loads:
     def study(self, server, operation):
         connections = ",".join(map(str, self.options.connections))
         result = self.load(server, f"study-{operation}", [
-            "study", operation, "--sizes", self.options.size, "--connections", connections, "--seconds", self.options.seconds])
+            "study", operation, "--via", "wire", "--sizes", self.options.size, "--connections", connections, "--seconds",
+            self.options.seconds])
         cells = {(cell["connections"], cell["overlap"]): cell["bytes_per_second"] / 1e9 for cell in result["study"]}
         for count in self.options.connections:
             self.add(self.study_row(operation, count), cells[count, True], without=cells[count, False],

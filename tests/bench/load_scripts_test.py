@@ -191,6 +191,9 @@ END
                   for side, rates in (("load", (100.0, 101.0, 99.0) * 2), ("independent", (100.0,) * 6))}
         self.assertTrue(agree.settled(rounds, 2.1))
         self.assertFalse(agree.settled(rounds, 1.9))
+        names = [row["name"] for row in agree.rows_of(rounds)]
+        self.assertIn("latency p50, us", names)
+        self.assertNotIn("latency p99, us", names, "nobody knows it")
         self.assertFalse(agree.settled({side: runs[1:] for side, runs in rounds.items()}, 1e9), "five tell nothing")
 
     def test_bad_usage(self):

@@ -3,7 +3,7 @@
 if(NOT TILEWIRE_RPC)
   return()
 endif()
-tilewire_test(tilewire_load_integration_tests SOURCES integration/load_checks.cc integration/load_resident_checks.cc integration/load_region_checks.cc
+tilewire_test(tilewire_load_integration_tests SOURCES integration/load_checks.cc integration/load_resident_checks.cc integration/load_region_checks.cc integration/load_study_checks.cc
                       integration/ceilings_checks.cc
               DEPS tilewire_test_devices tilewire_rpc tilewire_client nlohmann_json::nlohmann_json LABELS integration GRPC)
 add_dependencies(tilewire_load_integration_tests tilewired tilewire-load)

@@ -199,7 +199,7 @@ TEST(Describe, TellsWhatTheServerIs) {
   EXPECT_EQ(response.version(), "9.8.7");
   EXPECT_EQ(response.instance(), server.engine().instance());
   EXPECT_EQ(std::vector<std::string>(response.numeric_versions().begin(), response.numeric_versions().end()),
-            (std::vector<std::string>{"rmse.1", "transpose.1", "gaussian.1"}));
+            (std::vector<std::string>{"rmse.1", "transpose.1", "gaussian.1", "compare.1"}));
   ASSERT_EQ(response.devices_size(), 1);
   EXPECT_EQ(response.devices(0).id(), "cpu");
   EXPECT_EQ(response.limits().block_bytes(), 64u << 10);

@@ -45,6 +45,12 @@ class Count(unittest.TestCase):
         self.assertEqual(self.count([entry("S", "fail")], {}), (1, "0 1 0"))
         self.assertEqual(self.count([entry("S", "fail")], {"prog.S": "<testsuites><testsu"}), (1, "0 1 0"))
 
+    def test_what_pytest_writes(self):
+        entries = ['<testcase name="a"/>', '<testcase name="b"><skipped/></testcase>']
+        self.assertEqual(self.count(entries, {}), (0, "1 0 1"))
+        for wrong in "failure", "error":
+            self.assertEqual(self.count([*entries, f'<testcase name="c"><{wrong}/></testcase>'], {}), (1, "1 1 1"))
+
     def test_a_suite_without_cases_fails(self):
         self.assertEqual(self.count([entry("S")], {"prog.S": []}), (1, "0 1 0"))
 

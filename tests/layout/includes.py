@@ -3,6 +3,7 @@
 A layer is a folder. LAYERS says for each what it may include of ours, and which foreign headers it must not include.
 Of several layers that match a file the one with the longest prefix counts.
 """
+import os
 import re
 import sys
 
@@ -26,7 +27,12 @@ ARRAY = ("kernels/array/",)
 FIGURES = ("kernels/figures/",)
 # What is known of any operation; the engine sees no more of kernels.
 OPERATION = ARRAY + ("kernels/operation/",)
-HOST_KERNELS = OPERATION + ("kernels/rmse/", "kernels/transpose/", "kernels/gaussian/")
+KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "kernels")
+OPERATION_FOLDERS = tuple(f"kernels/{name}/" for name in sorted(os.listdir(KERNELS))
+                          if os.path.isfile(os.path.join(KERNELS, name, "sources.cmake")))
+# Its segments, tiles and tree are those of every reduction.
+REDUCTION = ("kernels/rmse/",)
+HOST_KERNELS = OPERATION + OPERATION_FOLDERS
 BASE = OPERATION + ("server/base/",)
 # The engine's folders, lowest first.
 DEVICE = BASE + ("kernels/ladder/", "server/engine/device/")  # the ladder for introspection
@@ -53,9 +59,7 @@ OPS = ENGINE + ("server/ops/", "server/rpc/")
 LAYERS = {
     "kernels/array/": (ARRAY, GRPC + PROTOBUF + THREADS),
     "kernels/operation/": (OPERATION, GRPC + PROTOBUF + THREADS),
-    "kernels/rmse/": (OPERATION + ("kernels/rmse/",), GRPC + PROTOBUF + THREADS),
-    "kernels/transpose/": (OPERATION + ("kernels/transpose/",), GRPC + PROTOBUF + THREADS),
-    "kernels/gaussian/": (OPERATION + ("kernels/gaussian/",), GRPC + PROTOBUF + THREADS),
+    **{folder: (OPERATION + REDUCTION + (folder,), GRPC + PROTOBUF + THREADS) for folder in OPERATION_FOLDERS},
     "kernels/ladder/": (HOST_KERNELS + ("kernels/ladder/",), GRPC + PROTOBUF + THREADS),
     "kernels/figures/": (FIGURES, GRPC + PROTOBUF + THREADS),
     # A program for measurement: it may use threads.

@@ -66,8 +66,12 @@ class LayoutRules(unittest.TestCase):
         self.right("includes", rmse | {"server/rpc/conversions/operations.cc": include,
                                        "server/engine/job/j.h": '#include "kernels/operation/problem.h"\n'})
         for path in ("server/engine/job/j.cc", "server/engine/device/cuda/l.cc", "server/rpc/calls/c.cc",
-                     "kernels/operation/o.cc", "kernels/transpose/t.cc", "tests/devices/d.cc"):
+                     "kernels/operation/o.cc", "tests/devices/d.cc"):
             self.wrong("includes", rmse | {path: include}, f"{path}:1:")
+        # Reductions share the tree of rmse; nothing else is shared.
+        self.right("includes", rmse | {"kernels/compare/c.cc": include})
+        other = {"kernels/transpose/problem.h": "", "kernels/rmse/r.cc": '#include "kernels/transpose/problem.h"\n'}
+        self.wrong("includes", other, "kernels/rmse/r.cc:1:")
 
     def test_relative_include(self):
         self.wrong("includes", {"server/base/b.cc": '#include "b.h"\n'}, 'may not include "b.h"')

@@ -27,6 +27,7 @@ MARK = "server/base/thread_annotations.h"
 FLAGS = ("-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-Wthread-safety-beta", "-Werror=thread-safety",
          "-Werror=thread-safety-beta")
 SKIPPED = 77
+TOGETHER = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 CUDA = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "include")
 CUDA_SOURCE = re.compile(r"^server/engine/device/cuda/\w+\.cc$")
 
@@ -55,10 +56,18 @@ def kept_flags(command):
     return tuple(flags)
 
 
+def compiled(entry):
+    """The sources that an entry of compile_commands.json compiles: several where CMake puts them together."""
+    if not TOGETHER.search(entry["file"]):
+        return [entry["file"]]
+    with open(entry["file"], encoding="utf-8") as file:
+        return re.findall(r'^#include "(.+)"$', file.read(), re.MULTILINE)
+
+
 def sources(root, build):
     """(path, folder to run in, flags) of every source to look at, and those that the build does not know."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
-        commands = {os.path.relpath(entry["file"], root): entry for entry in json.load(file)}
+        commands = {os.path.relpath(source, root): entry for entry in json.load(file) for source in compiled(entry)}
     tree = includes.Includes(root)
     marked = [path for path in tree.files
               if path.startswith(FOLDERS) and path.endswith(".cc") and MARK in tree.reached(path)]

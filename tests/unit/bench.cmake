@@ -12,3 +12,9 @@ find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
 tilewire_script_test(kernel_bench.program LABELS script TIMEOUT 120 NEEDS tilewire_kernel_bench
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/bench_program_test.py
           $<TARGET_FILE:tilewire_kernel_bench>)
+tilewire_script_test(rmse.kernels LABELS script TIMEOUT 60 NEEDS tilewire_rmse_kernels
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/rmse_kernels_test.py
+          $<TARGET_FILE:tilewire_rmse_kernels> ${PROJECT_SOURCE_DIR}/kernels/rmse/CUDA.md)
+tilewire_script_test(rmse.results LABELS script TIMEOUT 60
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/unit/rmse_results_test.py
+          ${PROJECT_SOURCE_DIR}/kernels/bench/rmse_results.py)

@@ -158,7 +158,7 @@ TEST_F(CliArrays, WhatIsWrongExitsWith2BeforeAnythingIsSent) {
            {{"get", "array:", out}, "array id is ''; allowed: "},
            {{"rm"}, "ID is required"},
            {{"rm", "a b"}, "array id is 'a b'"},
-           {{"ls", "--trace", out}, "ls is not; allowed: rmse, transpose, gaussian-pdf, put, get"},
+           {{"ls", "--trace", out}, "ls is not; allowed: rmse, transpose, gaussian-pdf, compare, put, get"},
            {{"rm", "x", "--timeline", out}, "rm is not"},
            {{"rmse", A(), "array:"}, "array id is ''"},
            {{"rmse", A(), B(), "--evictable"}, "--evictable requires --store"},

@@ -45,10 +45,11 @@ TEST_F(Cli, UsageErrorsNameTheWrongWord) {
     const char* says;
   } cases[] = {
       {{},
-       "a command is missing; commands: rmse, transpose, gaussian-pdf, put, get, ls, rm, info, ping, "
+       "a command is missing; commands: rmse, transpose, gaussian-pdf, compare, put, get, ls, rm, info, "
+       "ping, "
        "selftest\n"},
       {{"foo"},
-       "'foo' is no command; commands: rmse, transpose, gaussian-pdf, put, get, ls, rm, info, ping, "
+       "'foo' is no command; commands: rmse, transpose, gaussian-pdf, compare, put, get, ls, rm, info, ping, "
        "selftest\n"},
       {{"convolve", A(), "--sigma", "1"}, "'convolve' is no command; commands: rmse, "},
       {{"--bogus"}, "'--bogus' is no option; commands: rmse, "},

@@ -10,12 +10,12 @@ namespace tilewire::client {
 namespace {
 
 TEST(Stripe, TakesEveryOutputByteOnce) {
-  const Sink sink = [](uint64_t, std::span<const uint8_t>) { return Status(); };
+  const ResultSink sink = [](size_t, uint64_t, std::span<const uint8_t>) { return Status(); };
   const CallOptions options;
-  Stripe stripe(sink, options, 0, 100);
+  Stripe stripe(sink, options, 0, {100});
   const std::vector<uint8_t> bytes(100);
   const auto deliver = [&](uint64_t offset, size_t count) {
-    return std::string(stripe.Deliver(offset, {{bytes.data(), count}}).reason());
+    return std::string(stripe.Deliver(0, offset, {{bytes.data(), count}}).reason());
   };
   EXPECT_EQ(deliver(50, 10), "");
   EXPECT_EQ(deliver(0, 20), "");
@@ -28,6 +28,31 @@ TEST(Stripe, TakesEveryOutputByteOnce) {
   EXPECT_EQ(deliver(99, 1), "BAD_REPLY");
   EXPECT_EQ(deliver(100, 1), "BAD_REPLY");
   EXPECT_EQ(deliver(~uint64_t{0}, 1), "BAD_REPLY");
+}
+
+TEST(Stripe, EachResultHasBytesOfItsOwn) {
+  std::string came;
+  const ResultSink sink = [&came](size_t result, uint64_t offset, std::span<const uint8_t> bytes) {
+    came += std::to_string(result) + ":" + std::to_string(offset) + "+" + std::to_string(bytes.size()) + " ";
+    return Status();
+  };
+  const CallOptions options;
+  Stripe stripe(sink, options, 0, {8, 0, 100});
+  const std::vector<uint8_t> bytes(100);
+  const auto deliver = [&](size_t result, uint64_t offset, size_t count) {
+    return std::string(stripe.Deliver(result, offset, {{bytes.data(), count}}).reason());
+  };
+  EXPECT_EQ(stripe.receive_total(), 108u);
+  EXPECT_EQ(deliver(2, 8, 92), "");
+  EXPECT_EQ(deliver(0, 0, 8), "");
+  EXPECT_EQ(deliver(0, 8, 1), "BAD_REPLY") << "that is not the next result's";
+  EXPECT_EQ(deliver(0, 0, 8), "BAD_REPLY");
+  EXPECT_EQ(deliver(1, 0, 1), "BAD_REPLY");
+  EXPECT_EQ(deliver(3, 0, 1), "BAD_REPLY");
+  EXPECT_FALSE(stripe.complete());
+  EXPECT_EQ(deliver(2, 0, 8), "");
+  EXPECT_TRUE(stripe.complete());
+  EXPECT_EQ(came, "2:8+92 0:0+8 2:0+8 ");
 }
 
 TEST(Stripe, ConnectionsFollowSizeAndCores) {

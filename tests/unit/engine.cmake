@@ -9,5 +9,6 @@ tilewire_test(tilewire_engine_tests
           unit/engine_resident_test.cc unit/engine_resident_failure_test.cc unit/engine_resident_result_test.cc unit/engine_awaited_test.cc
           unit/engine_guarded_copy_test.cc unit/engine_region_store_test.cc unit/engine_region_job_test.cc
           unit/engine_region_failure_test.cc unit/engine_device_region_test.cc
-          unit/engine_device_region_store_test.cc unit/engine_threads_test.cc
+          unit/engine_device_region_store_test.cc unit/engine_threads_test.cc unit/engine_results_test.cc
+          unit/engine_stored_results_test.cc
   DEPS tilewire_test_devices tilewire_kernels LABELS unit tsan)

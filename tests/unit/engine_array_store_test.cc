@@ -88,10 +88,11 @@ TEST_F(StoreTest, KeysNameArraysWhileTheyAreThere) {
   EXPECT_TRUE(store->Delete(*first, "a").ok());
   EXPECT_TRUE(Add("a", 3, {.key = "k"}));
   // Two that found nothing: the second to end gives its memory back and names the first.
-  auto one = store->Reserve("c", SpecOf({kUnit}), {.key = "q"}),
-       two = store->Reserve("c", SpecOf({kUnit}), {.key = "q"});
+  const ArraySpec spec = SpecOf({kUnit});
+  auto one = store->Reserve("c", {&spec, 1}, {.key = "q"}),
+       two = store->Reserve("c", {&spec, 1}, {.key = "q"});
   ASSERT_TRUE(one && two && *one && *two);
-  const auto kept = one->Commit({}, {}), same = two->Commit({}, {});
+  const auto kept = one->Commit(std::vector<ArrayParts>(1)), same = two->Commit(std::vector<ArrayParts>(1));
   ASSERT_TRUE(kept && same);
   EXPECT_EQ(*kept, *same);
   *two = Reservation();

@@ -1,6 +1,7 @@
 // What the tests of resident arrays share.
 #pragma once
 
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,21 +106,35 @@ class StoreTest : public ::testing::Test {
   }
   /// What a job does: room, memory, commit.
   Result<std::string> Add(const std::string& who, int64_t units, const StoreOptions& options = {}) {
-    TILEWIRE_ASSIGN_OR_RETURN(Reservation room, store->Reserve(who, SpecOf({units * kUnit}), options));
-    if (room.existing()) return room.existing()->id();
+    TILEWIRE_ASSIGN_OR_RETURN(const std::vector<std::string> ids, AddAll(who, {units}, options));
+    return ids[0];
+  }
+  /// The same for several at once.
+  Result<std::vector<std::string>> AddAll(const std::string& who, const std::vector<int64_t>& units,
+                                          const StoreOptions& options = {}) {
+    std::vector<ArraySpec> specs;
+    for (const int64_t each : units) specs.push_back(SpecOf({each * kUnit}));
+    TILEWIRE_ASSIGN_OR_RETURN(Reservation room, store->Reserve(who, specs, options));
+    std::vector<std::string> there;
+    for (const ArrayUse& array : room.existing()) there.push_back(array->id());
+    if (!there.empty()) return there;
+    const std::vector<int64_t> sizes = room.device_bytes();
+    const int64_t bytes = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
     Result<Ticket> ticket = Fail(Status(Code::kUnknown, "NONE", "undecided"));
     std::promise<void> decided;
-    admission->Request({.device_bytes = room.device_bytes()}, TimePoint::max(), [&](Result<Ticket> granted) {
+    admission->Request({.device_bytes = bytes}, TimePoint::max(), [&](Result<Ticket> granted) {
       ticket = std::move(granted);
       decided.set_value();
     });
     decided.get_future().wait();
     if (!ticket) return Fail(ticket.error());
-    out += room.device_bytes();
-    Memory memory(place, static_cast<size_t>(room.device_bytes()),
-                  [this](std::byte*, size_t n) { out -= static_cast<int64_t>(n); });
-    Ticket part = ticket->Split(room.device_bytes());
-    return room.Commit(std::move(memory), std::move(part));
+    out += bytes;
+    std::vector<ArrayParts> parts;
+    for (const int64_t size : sizes)
+      parts.push_back({ticket->Split(size), Memory(place, static_cast<size_t>(size), [this](auto*, size_t n) {
+                         out -= static_cast<int64_t>(n);
+                       })});
+    return room.Commit(std::move(parts));
   }
   EngineStats stats() const {
     EngineStats stats;

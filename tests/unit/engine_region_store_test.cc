@@ -246,8 +246,7 @@ TEST_F(RegionStoreTest, ManyThreadsLeaveNothingBehind) {
       for (int step = 0; step < 300; ++step) {
         time.Advance(std::chrono::microseconds(random() % 200));
         const RegionPage page = store->List(who, 0, 50);
-        const std::string id =
-            page.items.empty() ? "me-0" : page.items[random() % page.items.size()].id;
+        const std::string id = page.items.empty() ? "me-0" : page.items[random() % page.items.size()].id;
         RegionRequest request = All(file, random() % (8 * kPage), random() % 2 == 0);
         if (random() % 3 == 0) request.seconds = 0.001 * static_cast<double>(1 + random() % 3);
         switch (random() % 4) {

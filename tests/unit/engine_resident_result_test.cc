@@ -31,7 +31,7 @@ class Places {
   /// Of a step that leaves values. The lease that the result lies in, 0: none.
   int64_t Launched(const Buffers& work) {
     const std::lock_guard lock(mutex_);
-    const int64_t lease = LeaseOf(work.result);
+    const int64_t lease = LeaseOf(work.results[0]);
     ++launches_;
     results_pinned_ += lease > 0 ? 1 : 0;
     others_pinned_ +=
@@ -40,7 +40,7 @@ class Places {
   }
   void Completed(const Buffers& work, int64_t lease) {
     const std::lock_guard lock(mutex_);
-    returned_early_ += LeaseOf(work.result) != lease ? 1 : 0;
+    returned_early_ += LeaseOf(work.results[0]) != lease ? 1 : 0;
   }
   int pieces_leased() const {
     const std::lock_guard lock(mutex_);

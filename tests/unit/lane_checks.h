@@ -174,7 +174,7 @@ class Launches {
            std::byte* result, std::byte* scratch = nullptr)
       : problem_(std::move(problem)) {
     std::copy(operands.begin(), operands.end(), buffers_.operands.begin());
-    buffers_.result = result;
+    buffers_.results[0] = result;
     buffers_.scratch = scratch;
   }
   Work operator[](Step step) const { return {problem_.get(), step, buffers_}; }

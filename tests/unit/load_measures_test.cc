@@ -96,6 +96,21 @@ TEST(LoadHistogram, BucketsHoldEverythingAndAreFewEnough) {
   }
 }
 
+TEST(LoadHistogram, TellsAPercentileThatTwoCallsLieBeyond) {
+  const std::tuple<double, uint64_t> first[] = {{0.9, 20}, {0.99, 200}, {0.999, 2000}};
+  for (const auto& [share, count] : first) {
+    EXPECT_FALSE(Supports(count - 1, share)) << share;
+    EXPECT_TRUE(Supports(count, share)) << share;
+    EXPECT_FALSE(Supports(0, share));
+  }
+  EXPECT_TRUE(Supports(1, 0.5)) << "the median always";
+  Histogram histogram;
+  for (int i = 1; i <= 20; ++i) histogram.Add(i);
+  EXPECT_EQ(histogram.Supported(0.99), std::nullopt);
+  ASSERT_TRUE(histogram.Supported(0.9));
+  EXPECT_NEAR(*histogram.Supported(0.9), 18, 0.2);
+}
+
 TEST(LoadTimeline, GrowsByTakingStepsTogether) {
   Timeline timeline(0.1);
   uint64_t calls = 0;

@@ -79,6 +79,60 @@ class Page(PageTest):
         self.assertEqual(self.count("[data-chart=study-blocks-on] [data-cell]"), 16)
         self.check()
 
+    def test_study_of_two_ways(self):
+        result = load_samples.two_way_study()
+        self.show("two-ways", result)
+        title = self.texts("h1")[0].replace("\u00a0", " ")
+        self.assertIn("Overlap is worth 1.60× ± 4.8% through shared memory and 1.01× ± 1.7% over the wire;", title)
+        self.assertIn("45.0 GB/s ± 3.4% at best, with rmse of", title)
+        figures = dict(zip(self.texts(".figure dt"), self.texts(".figure dd:not(.small)")))
+        self.assertEqual(figures["Overlap through shared memory"], "1.60×")
+        self.assertEqual(figures["Overlap over the wire"], "1.01×")
+        self.assertEqual(self.texts("#study .segments span"), ["through shared memory", "over the wire"])
+        ways = {cell["via"] for cell in result["study"]}
+        for index, way in enumerate(("region", "wire")):
+            self.browser.run(f"document.querySelectorAll('#study .segments input')[{index}].click()")
+            self.check()
+            cells = [cell for cell in result["study"] if cell["via"] == way and cell["overlap"]]
+            sizes = {cell["bytes"] for cell in cells}
+            drawn = "[data-chart=study-wire-on] [data-cell]"
+            self.assertEqual(self.count(drawn), len(sizes) * len({cell["connections"] for cell in cells}), way)
+        self.assertEqual(self.drawn("gain", "c.data.labels").count("rmse region 1\u00a0MiB"), 1)
+        self.assertEqual(self.drawn("gain", "c.data.datasets[0].data.length"), len(sizes) * len(ways))
+        self.assertIn("±", self.texts("#cells tbody td")[6])
+
+    def test_few_calls_tell_no_tail(self):
+        result = load_samples.run_result(operations=1, calls=60, errors=False)
+        for stat in (result["total"], *result["operations"]):
+            for name in ("latency_us", "service_us"):
+                del stat[name]["p99"], stat[name]["p99_9"]
+        for step in result["timeline"]:
+            del step["p99_us"]
+        result["total"]["noise"] = 0.021
+        result["generator"].update(checking_share=0.18, checkers=2)
+        self.show("few", result)
+        self.assertIn("±\u00a02.1%", self.texts("h1")[0])
+        self.assertNotIn("p99", self.texts("h1")[0])
+        figures = self.texts(".figure dt")
+        self.assertNotIn("Latency, p99", figures)
+        self.assertIn("Longest call", figures)
+        self.assertEqual(self.drawn("over-time", "c.data.datasets.map(d => d.label)"), ["rate", "max", "p50", "errors"])
+        self.assertIn("Callers waited 18% of the time", self.texts(".note")[0])
+        ramp = load_samples.ramp_result()
+        low = min(ramp["ramp"], key=lambda step: step["rate"])
+        low["max_us"] = low.pop("p99_us")
+        self.show("few-ramp", ramp)
+
+    def test_a_server_that_died_shows_as_errors(self):
+        result = load_samples.study_result(operations=1)
+        result["total"].update(wrong=0, errors={"UNAVAILABLE": 3})
+        result["study"][0]["errors"] = {"UNAVAILABLE": 3}
+        result["stop"] = {"reason": "server_lost", "text": "the server could not be reached any more"}
+        self.show("dead", result)
+        self.assertEqual(self.count(".note.warn"), 0)
+        self.assertIn("3 calls failed: UNAVAILABLE.", self.texts(".note")[0])
+        self.assertIn("Errors", self.texts("#cells th button"))
+
     def test_ramp(self):
         result = load_samples.ramp_result()
         self.show("ramp", result)

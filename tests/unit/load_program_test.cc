@@ -64,6 +64,20 @@ TEST_F(LoadProgram, WrongBitsAreCountedAndFailTheRun) {
   EXPECT_THAT(ran.out, HasSubstr("wrong bits"));
 }
 
+TEST_F(LoadProgram, WrongBitsAreFoundByThoseWhoCheckForTheCallers) {
+  server_.Behave({.lie = FakeBehaviour::Lie::kWrongBits});
+  const std::string path = dir_.File("large.json");
+  std::ofstream(path) << R"({"mode": {"type": "closed", "callers": 3}, "requests": 40, "warmup_seconds": 0,
+    "operations": [{"operation": "transpose", "dtype": "u16", "shape": [300, 400], "access": "unary"}]})";
+  json result;
+  const Ran ran = RunJson(path, &result);
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_EQ(result["total"]["wrong"], 40) << "of 240 kB each";
+  EXPECT_EQ(result["total"]["good"], 0);
+  EXPECT_GE(result["generator"]["checkers"], 1);
+  EXPECT_GT(result["total"]["latency_us"]["p50"], 0);
+}
+
 TEST_F(LoadProgram, ErrorsAreCountedByStatusAndNotRetried) {
   const std::string path = dir_.File("r.json");
   const std::string scenario = Scenario(R"({"type": "closed", "callers": 2})", R"("requests": 1000,)");
@@ -133,6 +147,7 @@ TEST_F(LoadProgram, WrongUsageIsTwo) {
       {{"study", "fft"}, "fft"},
       {{"study", "rmse", "--dtype", "f31"}, "f31"},
       {{"study", "rmse", "--sizes", "0"}, "--sizes"},
+      {{"study", "rmse", "--via", "wire,bus"}, "bus"},
       {{"study", "gaussian-pdf", "--dtype", "i8"}, "i8"},
       {{"compare", good, bad}, "schema"},
       {{"compare", good, "/no/such.json"}, "/no/such.json"},
@@ -174,6 +189,15 @@ TEST_F(LoadProgram, CompareHasAVerdict) {
   EXPECT_THAT(worse.out, HasSubstr("REGRESSION"));
   EXPECT_EQ(Run({"compare", a, b, "--threshold", "20"}).exit_code, 0);
   EXPECT_EQ(Run({"compare", b, a}).exit_code, 0);
+  after["server"]["version"] = "9.9.9";
+  std::ofstream(b) << after.dump();
+  const Ran unlike = Run({"compare", a, b});
+  EXPECT_EQ(unlike.exit_code, 2) << unlike.out;
+  EXPECT_THAT(unlike.err, HasSubstr("version differs"));
+  EXPECT_EQ(unlike.out, "");
+  const Ran anyway = Run({"compare", a, b, "--anyway", "--threshold", "20"});
+  EXPECT_EQ(anyway.exit_code, 0) << anyway.err;
+  EXPECT_THAT(anyway.out, HasSubstr("note: version differs"));
 }
 
 TEST_F(LoadProgram, CtrlCTellsTheResultsSoFar) {

@@ -37,7 +37,7 @@ def _stat(name, kind, latencies, errors, stages, overlap):
     operation, dtype, shape, access, connections = kind
     good = len(latencies)
     size = math.prod(shape or [1 << 20]) * 8
-    return {"name": name, "operation": operation, "dtype": dtype, "shape": shape, "access": access,
+    return {"name": name, "operation": operation, "reduces": operation == "rmse", "dtype": dtype, "shape": shape, "access": access,
             "connections": connections, "weight": 1, "calls": good + sum(errors.values()), "good": good, "wrong": 0,
             "errors": errors, "bytes": good * size, "bytes_per_second": good * size / SECONDS,
             "calls_per_second": good / SECONDS, "latency_us": _summary(latencies),
@@ -165,9 +165,27 @@ def _study_cell(rng, operation, bytes_, block, lanes, connections, overlap):
     wire = min(22e9, 3.4e9 * connections ** 0.85)
     shape = (bytes_ / (bytes_ + 3e6)) * (block / (block + 2.5e5)) * (1 / (1 + block / 6e7)) * (1 - 0.42 / lanes)
     rate = wire * shape * (1 if overlap else 0.63) * (1 if operation == "rmse" else 0.8) * rng.uniform(0.97, 1.03)
-    return {"operation": operation, "bytes": bytes_, "block_bytes": block, "lanes": lanes, "connections": connections, "overlap": overlap,
-            "calls": 200, "bytes_per_second": rate, "p50_us": bytes_ / rate * 1e6, "overlap_factor": 1.7 * shape + 0.3 if overlap else 1.0,
+    return {"operation": operation, "reduces": operation == "rmse", "bytes": bytes_, "block_bytes": block, "lanes": lanes,
+            "connections": connections, "overlap": overlap, "calls": 200, "bytes_per_second": rate, "p50_us": bytes_ / rate * 1e6,
+            "overlap_factor": 1.7 * shape + 0.3 if overlap else 1.0,
             "bottleneck": "receive" if connections < 6 else "stage"}
+
+
+def two_way_study(seed=4):
+    """The same arrays over the wire, where overlap is worth nothing, and through shared memory, where it is worth 1.6 times."""
+    result = study_result(operations=1, blocks=(1 << 20, 1 << 22), lanes=(1, 2), connections=(1, 8), seed=seed)
+    wire = result["study"]
+    for cell in wire:
+        cell.update(via="wire", noise=0.012)
+    for cell in wire[1::2]:
+        cell["bytes_per_second"] = wire[wire.index(cell) - 1]["bytes_per_second"] / 1.01
+    region = [dict(cell, via="region", connections=1, noise=0.034, bytes_per_second=(45e9 if cell["overlap"] else 28.125e9) - cell["lanes"])
+              for cell in wire if cell["connections"] == 8]
+    result["study"] = region + wire
+    advice = result["recommendation"]
+    result["recommendation"] = advice | {"via": "wire", "overlap_worth": 1.01, "overlap_worth_noise": 0.017}
+    result["recommendations"] = [advice | {"via": "region", "overlap_worth": 1.6, "overlap_worth_noise": 0.048}, result["recommendation"]]
+    return result
 
 
 def study_result(operations=2, sizes=(1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20), blocks=(1 << 18, 1 << 20, 1 << 22, 1 << 24),

@@ -1,18 +1,18 @@
-// Judgements: the ramp's best rate, the comparison of two results, what a result says of itself.
+// Judgements: the ramp's best rate, what a result says of itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/load/compare.h"
 #include "client/load/ramp.h"
 #include "client/load/results.h"
 #include "client/load/tables.h"
+#include "tests/unit/load_result_testing.h"
 
 namespace tilewire::load {
 namespace {
 
 using nlohmann::json;
-using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A server whose latency explodes above `capacity`.
 auto ServerOf(double capacity, int* measured = nullptr) {
@@ -81,109 +81,6 @@ TEST(LoadRamp, StopsWhenTold) {
   EXPECT_EQ(result.best_rate, 20);
 }
 
-/// A result with two operations, as RunJson makes it.
-json ResultOf(double scale, uint64_t wrong = 0, uint64_t failed = 0) {
-  Scenario scenario = ParseScenario(R"({"mode": {"type": "closed"}, "channels": 1, "operations": [
-      {"name": "a", "operation": "rmse", "shape": [64]}, {"name": "b", "operation": "transpose", "shape": [4, 4]}]})",
-                                    "s.json")
-                          .value();
-  LoadResult load;
-  load.measured = Measured(2);
-  load.measured.seconds = 2;
-  for (int i = 1; i <= 1000; ++i)
-    for (CallStats& stats : load.measured.operations) {
-      const Answer answer{.right = true, .bytes = 100};
-      stats.Add(answer, i * scale, i * scale);
-      load.measured.timeline.Add(i * 0.0019, answer, i * scale);
-    }
-  load.measured.operations[0].wrong += wrong;
-  if (failed > 0) load.measured.operations[1].AddError("UNAVAILABLE", failed);
-  load.started = IsoNow();
-  load.text = "the time is over";
-  ServerFacts server{"localhost:1", {}, std::nullopt};
-  server.info.devices = {{.id = "cpu", .name = "a CPU"}};
-  server.ceilings = client::ServerCeilings{"cpu", {{"host_copy_all", 1e9}}};
-  return json::parse(RunJson(scenario, server, load, nullptr).dump());
-}
-
-bool Regression(const json& a, const json& b, const CompareOptions& options = {}) {
-  const auto comparison = Compare(a, b, options);
-  EXPECT_TRUE(comparison) << comparison.error().ToString();
-  bool any = false;
-  for (const auto& row : comparison->rows) any = any || row.regression;
-  EXPECT_EQ(any, comparison->regression);
-  EXPECT_THAT(ComparisonText(*comparison), HasSubstr(any ? "REGRESSION" : "no regression"));
-  return comparison->regression;
-}
-
-TEST(LoadCompare, VerdictsFollowTheThresholds) {
-  const json before = ResultOf(1);
-  EXPECT_FALSE(Regression(before, before));
-  EXPECT_FALSE(Regression(before, ResultOf(1.05)));
-  EXPECT_FALSE(Regression(before, ResultOf(0.5))) << "better is no regression";
-  EXPECT_TRUE(Regression(before, ResultOf(1.2)));
-  EXPECT_FALSE(Regression(before, ResultOf(1.2), {.threshold = 0.3, .tail_threshold = 0.3}));
-  EXPECT_TRUE(Regression(before, ResultOf(1.2), {.threshold = 0.3, .tail_threshold = 0.1})) << "by the tail";
-  EXPECT_TRUE(Regression(before, ResultOf(1, 1)));
-  EXPECT_FALSE(Regression(before, ResultOf(1, 0, 1))) << "one call of a thousand and one";
-  EXPECT_TRUE(Regression(before, ResultOf(1, 0, 10)));
-  EXPECT_FALSE(Regression(ResultOf(1, 0, 10), ResultOf(1, 0, 10)));
-  json slower = before;
-  slower["operations"][1]["calls_per_second"] =
-      before["operations"][1]["calls_per_second"].get<double>() * 0.8;
-  EXPECT_TRUE(Regression(before, slower));
-  json fewer = before;
-  fewer["operations"].erase(1);
-  EXPECT_TRUE(Regression(before, fewer)) << "an operation is gone";
-  EXPECT_FALSE(Regression(fewer, before)) << "a new one is no regression";
-}
-
-TEST(LoadCompare, RampsAndStudiesToo) {
-  json ramp = ResultOf(1);
-  ramp["mode"] = {{"type", "ramp"}, {"best_rate", 100.0}};
-  json worse = ramp;
-  worse["mode"]["best_rate"] = 80.0;
-  EXPECT_TRUE(Regression(ramp, worse));
-  EXPECT_FALSE(Regression(worse, ramp));
-  json study = ResultOf(1);
-  study["kind"] = "study";
-  study["study"] = {{{"operation", "rmse"},
-                     {"bytes", 8},
-                     {"block_bytes", 0},
-                     {"lanes", 0},
-                     {"connections", 1},
-                     {"overlap", true},
-                     {"bytes_per_second", 100.0},
-                     {"p50_us", 1}}};
-  json slower = study;
-  slower["study"][0]["bytes_per_second"] = 50.0;
-  EXPECT_TRUE(Regression(study, slower));
-  EXPECT_FALSE(Regression(slower, study));
-  slower["study"][0]["overlap"] = false;
-  EXPECT_TRUE(Regression(study, slower)) << "the point is gone";
-}
-
-TEST(LoadCompare, NotesWhatDiffersAndRefusesWhatIsNoResult) {
-  const json before = ResultOf(1);
-  json other = before;
-  other["server"]["device"] = "cuda:0";
-  other["generator"]["bottleneck"] = true;
-  const auto comparison = Compare(before, other, {});
-  ASSERT_TRUE(comparison);
-  EXPECT_THAT(comparison->notes, Contains(HasSubstr("device differs: \"cpu\" and \"cuda:0\"")));
-  EXPECT_THAT(comparison->notes, Contains(HasSubstr("generator was the bottleneck")));
-  for (json wrong :
-       {json(3), json::object(), json{{"schema", "tilewire-load/9"}}, json{{"schema", "tilewire-load/1"}}}) {
-    EXPECT_FALSE(Compare(before, wrong, {}));
-    EXPECT_FALSE(Compare(wrong, before, {}));
-  }
-  json broken = before;
-  broken["operations"][0]["latency_us"] = "fast";
-  EXPECT_FALSE(Compare(before, broken, {}));
-  other["kind"] = "study";
-  EXPECT_FALSE(Compare(before, other, {}));
-}
-
 TEST(LoadResult, HoldsWhatItsSchemaSays) {
   const json result = ResultOf(3, 2, 1);
   EXPECT_EQ(result["schema"], "tilewire-load/1");
@@ -225,6 +122,45 @@ TEST(LoadResult, TheGeneratorSaysWhenItIsTheBottleneck) {
   load.cpu_share = 0.95;
   EXPECT_TRUE(JudgeGenerator(scenario, load).bottleneck);
   EXPECT_THAT(JudgeGenerator(scenario, load).text, HasSubstr("95%"));
+}
+
+TEST(LoadResult, NoiseIsWhatThroughputVariesBy) {
+  const auto noise = [](int steps, double by, double seconds) {
+    Timeline timeline(0.5);
+    for (int i = 0; i < steps; ++i) {
+      const double factor = i % 4 == 0 ? 1 - by : i % 4 == 2 ? 1 + by : 1;
+      timeline.Add(i * 0.5 + 0.1, {.right = true, .bytes = static_cast<uint64_t>(1e6 * factor)}, 1);
+    }
+    return RateNoise(timeline, seconds);
+  };
+  ASSERT_TRUE(noise(16, 0.1, 8));
+  EXPECT_NEAR(*noise(16, 0, 8), 0, 1e-9);
+  EXPECT_NEAR(*noise(16, 0.1, 8), 0.025, 0.026);
+  EXPECT_GT(*noise(16, 0.1, 8), 0);
+  EXPECT_GT(*noise(16, 0.4, 8), *noise(16, 0.1, 8));
+  EXPECT_FALSE(noise(6, 0.1, 3)) << "too few parts";
+  EXPECT_FALSE(noise(0, 0, 8)) << "nothing";
+  EXPECT_TRUE(noise(599, 0.1, 299.5)) << "steps are taken together";
+}
+
+TEST(LoadResult, CheckingThatLimitsTheRateIsNamed) {
+  const Scenario scenario = ParseScenario(R"({"mode": {"type": "closed", "callers": 2}, "operations": [
+                        {"operation": "transpose", "shape": [4, 4]}]})",
+                                          "s.json")
+                                .value();
+  LoadResult load;
+  load.measured = Measured(1);
+  load.measured.seconds = 10;
+  load.started = IsoNow();
+  const ServerFacts server{"localhost:1", {}, std::nullopt};
+  load.held_up_seconds = 0.19;
+  EXPECT_THAT(RunJson(scenario, server, load, nullptr)["findings"].dump(),
+              Not(HasSubstr("Checking limited")));
+  load.held_up_seconds = 5;
+  const auto result = RunJson(scenario, server, load, nullptr);
+  EXPECT_NEAR(result["generator"]["checking_share"].get<double>(), 0.25, 1e-9);
+  EXPECT_THAT(result["findings"].dump(),
+              HasSubstr("Checking limited the rate: callers waited 25% of the time"));
 }
 
 }  // namespace

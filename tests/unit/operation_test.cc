@@ -42,13 +42,13 @@ class Arrays {
   Arrays(const Problem& problem, uint64_t seed) : random_(seed) {
     for (size_t i = 0; i < problem.operands().size(); ++i)
       buffers_.operands[i] = Make(problem.operands()[i].bytes(), true);
-    buffers_.result = Make(problem.result_bytes(), false);
+    problem.PlaceResults(Make(problem.result_bytes(), false), &buffers_);
     buffers_.scratch = Make(problem.scratch_bytes(), false);
     result_.resize(static_cast<size_t>(problem.result_bytes()));
   }
   const Buffers& buffers() const { return buffers_; }
   const std::vector<std::byte>& result() {
-    std::memcpy(result_.data(), buffers_.result, result_.size());
+    std::memcpy(result_.data(), buffers_.results[0], result_.size());
     return result_;
   }
 
@@ -177,7 +177,7 @@ TEST(Descriptor, WhatIsNotGivenHasItsFallback) {
   reinterpret_cast<double*>(arrays.buffers().operands[0])[0] = 0;
   Alone alone;
   problem->RunHost({0}, arrays.buffers(), alone);
-  EXPECT_NEAR(reinterpret_cast<double*>(arrays.buffers().result)[0], 0.3989422804014327, 1e-15);
+  EXPECT_NEAR(reinterpret_cast<double*>(arrays.buffers().results[0])[0], 0.3989422804014327, 1e-15);
 }
 
 TEST(Problem, ResultsLieAtMultiplesOf256Bytes) {
@@ -198,6 +198,14 @@ TEST(Problem, ResultsLieAtMultiplesOf256Bytes) {
   EXPECT_EQ(three.result_offset(1), 512);
   EXPECT_EQ(three.result_offset(2), 768);
   EXPECT_EQ(three.result_bytes(), 780);
+  EXPECT_EQ(three.payload_bytes(), 257 + 256 + 12);
+  for (const auto& [offset, result] :
+       {std::pair(0, 0U), {256, 0U}, {511, 0U}, {512, 1U}, {767, 1U}, {768, 2U}, {779, 2U}})
+    EXPECT_EQ(three.result_at(offset), result) << offset;
+  std::vector<std::byte> area(1024);
+  Buffers buffers;
+  three.PlaceResults(area.data(), &buffers);
+  EXPECT_EQ(buffers.results[2], area.data() + 768);
   EXPECT_EQ(MakeCopy(Spec(DType::kU8, {300}))->result_bytes(), 300);
 }
 

@@ -40,13 +40,14 @@ const errorsOf = (stat) => Object.values(stat.errors || {}).reduce((sum, n) => s
 const blockText = (bytes) => (bytes ? size(bytes) : 'auto');
 const laneText = (lanes) => (lanes ? String(lanes) : 'auto');
 
-/** What bounds an operation at best, as far as it was measured: {rate, words}, or null. */
-function ceilingOf(operation, data) {
+/** What bounds an operation or a cell of the study at best, as far as it was measured: {rate, words}, or null. */
+function ceilingOf(one, data) {
+  const reduces = one.reduces ?? one.operation === 'rmse';  // earlier results do not say it
   const known_ = data.ceilings || {};
   const both = (num(known_.h2d_both) || 0) + (num(known_.d2h_both) || 0);
-  if (operation !== 'rmse' && both) return {rate: both, words: 'of the copy limit, both ways together'};
+  if (!reduces && both) return {rate: both, words: 'of the copy limit, both ways together'};
   const in_ = num(known_.h2d) || num((data.server || {}).copy_in_bytes_per_second);
-  if (operation === 'rmse' && in_) return {rate: in_, words: 'of the limit of copying to the device'};
+  if (reduces && in_) return {rate: in_, words: 'of the limit of copying to the device'};
   const host = num(known_.host_copy_all);
   return host ? {rate: host, words: 'of memcpy on all threads'} : null;
 }

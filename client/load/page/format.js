@@ -96,6 +96,9 @@ function percent(share) {
 const sentence = (text) =>
     (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.') : '');
 
+/** " ± 1.2%": how much single measurements vary; nothing where that is not known. */
+const noiseText = (share) => (num(share) === null ? '' : `${NBSP}±${NBSP}${percent(share)}`);
+
 const factor = (value) => (num(value) === null ? DASH : value.toFixed(value < 9.95 ? 2 : 1) + '×');
 
 const shapeText = (shape) => (Array.isArray(shape) && shape.length ? shape.join('×') : '');

@@ -1,7 +1,17 @@
 // What overlap is worth: the same settings with it and without it.
 
+/** How the arrays of a cell went; results of before there was a choice do not say. */
+const viaOf = (cell) => cell.via || 'wire';
+const VIA_WORDS = {
+  wire: 'over the wire',
+  region: 'through shared memory',
+  resident: 'from resident arrays'
+};
+const viaWords = (via) => VIA_WORDS[via] || `via ${via}`;
+
 const settingsOf =
-    (cell) => [cell.operation, cell.bytes, cell.block_bytes, cell.lanes, cell.connections].join('/');
+    (cell) => [cell.operation, viaOf(cell), cell.bytes, cell.block_bytes, cell.lanes, cell.connections].join(
+        '/');
 
 /** Cell → the cell that differs from it in overlap alone. */
 function partnersOf(cells) {
@@ -26,19 +36,21 @@ function overlapPairs(cells) {
       .map(([on, off]) => ({on, off, gain: on.bytes_per_second / off.bytes_per_second}));
 }
 
-/** For each operation and array size the settings that are fastest with overlap. */
+/** For each operation, way and array size the settings that are fastest with overlap. */
 function gainRows(cells) {
   const rows = new Map();
   for (const pair of overlapPairs(cells)) {
-    const key = `${pair.on.operation}/${pair.on.bytes}`;
+    const key = `${pair.on.operation}/${viaOf(pair.on)}/${pair.on.bytes}`;
     if (!rows.has(key) || rows.get(key).on.bytes_per_second < pair.on.bytes_per_second) rows.set(key, pair);
   }
   return [...rows.values()].sort(
-      (a, b) => byName.compare(a.on.operation, b.on.operation) || a.on.bytes - b.on.bytes);
+      (a, b) => byName.compare(a.on.operation, b.on.operation) || byName.compare(viaOf(a.on), viaOf(b.on)) ||
+          a.on.bytes - b.on.bytes);
 }
 
 function drawGain(width, rows) {
-  const names = rows.map(({on}) => `${on.operation} ${size(on.bytes)}`);
+  const ways = new Set(rows.map(({on}) => viaOf(on))).size > 1;
+  const names = rows.map(({on}) => `${on.operation} ${ways ? viaOf(on) + ' ' : ''}${size(on.bytes)}`);
   const high = Math.max(...rows.flatMap(({on, off}) => [on.bytes_per_second, off.bytes_per_second])) * 1.03;
   const ticks = rateTicks(high);
   const bars = (mark, cells) => ({
@@ -73,8 +85,9 @@ function drawGain(width, rows) {
                        tip: () => ({
                          title: names[index],
                          rows: [
-                           ['With overlap', rate(on.bytes_per_second), 'm-rate'],
-                           ['Without', rate(off.bytes_per_second), 'm-queue'], ['Gain', factor(gain)],
+                           ['With overlap', rate(on.bytes_per_second) + noiseText(on.noise), 'm-rate'],
+                           ['Without', rate(off.bytes_per_second) + noiseText(off.noise), 'm-queue'],
+                           ['Gain', factor(gain)],
                            ...['block_bytes', 'lanes', 'connections'].map(
                                (key) => [STUDY_AXES[key].title, STUDY_AXES[key].text(on[key])])
                          ]

@@ -6,17 +6,19 @@ const CURVE_COLOURS = 7;
 /** -log10 of the share that is slower: 0 at 0%, 1 at 90%, 2 at 99%. */
 const nines = (share) => -Math.log10(Math.max(1e-12, 1 - share));
 
-/** [[nines, latency]…] of a Stat, from its histogram; the last is the slowest call. */
+/** [[nines, latency]…] of a Stat, from its histogram, as far as two calls lie beyond. */
 function curveOf(stat) {
   const found = buckets(stat);
   const total = found.reduce((sum, [, calls]) => sum + calls, 0);
   const latency = stat.latency_us || {};
   const points = [[0, num(latency.min) || found[0][0]]];
+  const end = Math.max(0.5, 1 - 2 / total);
   let below = 0;
   for (const [upper, calls] of found) {
     below += calls;
-    const share = Math.min(below / total, 1 - 0.5 / total);
-    points.push([nines(share), latency.max > 0 ? Math.min(upper, latency.max) : upper]);
+    points.push(
+        [nines(Math.min(below / total, end)), latency.max > 0 ? Math.min(upper, latency.max) : upper]);
+    if (below / total >= end) break;
   }
   return points;
 }

@@ -5,7 +5,8 @@ function rampTip(step, name) {
     title: perSecond(step.rate) + ' offered',
     rows: [
       ...(num(step.achieved) === null ? [] : [['Achieved', perSecond(step.achieved)]]),
-      [name, timeOrNone(step.p99_us)], ['Held', step.held ? 'yes' : 'no']
+      step.p99_us > 0 ? [name, time(step.p99_us)] : ['Longest', timeOrNone(step.max_us)],
+      ['Held', step.held ? 'yes' : 'no']
     ],
   };
 }
@@ -16,7 +17,8 @@ function drawRamp(width, steps, mode) {
   const best = num(mode.best_rate);
   const most = Math.max(...steps.map((step) => step.rate));
   const rates = rateTicks(most, '/s');
-  const domain = logDomain([...steps.map((step) => step.p99_us), bound || 0], 0.6, 1.25);
+  const latency = (step) => num(step.p99_us) || num(step.max_us) || 0;  // too few calls tell no percentile
+  const domain = logDomain([...steps.map(latency), bound || 0], 0.6, 1.25);
   const marks = [best ? `${perSecond(best)} held` : '', bound ? `bound ${time(bound)}` : ''];
   const held = (yes, no) => steps.map((step) => (step.held ? yes : no));
   return plot(
@@ -24,18 +26,17 @@ function drawRamp(width, steps, mode) {
       ['Latency by offered rate', ...marks.filter(Boolean)].join(', ') +
           '; the arrow keys read it step by step',
       {
-        datasets: [lineOf(
-            'm-quiet', steps.map((step) => ({x: step.rate, y: step.p99_us > 0 ? step.p99_us : domain[0]})), {
-              borderWidth: 2,
-              pointStyle: held('circle', 'crossRot'),
-              pointRadius: held(5.5, 7),
-              pointHoverRadius: 9,
-              pointBorderWidth: held(1.5, 2.2),
-              pointBackgroundColor: colourOf('m-held'),
-              pointHoverBackgroundColor: colourOf('m-held'),
-              pointBorderColor: held(colourOf('m-paper'), colourOf('m-missed')),
-              pointHoverBorderColor: held(colourOf('m-ink'), colourOf('m-missed'))
-            })],
+        datasets: [lineOf('m-quiet', steps.map((step) => ({x: step.rate, y: latency(step) || domain[0]})), {
+          borderWidth: 2,
+          pointStyle: held('circle', 'crossRot'),
+          pointRadius: held(5.5, 7),
+          pointHoverRadius: 9,
+          pointBorderWidth: held(1.5, 2.2),
+          pointBackgroundColor: colourOf('m-held'),
+          pointHoverBackgroundColor: colourOf('m-held'),
+          pointBorderColor: held(colourOf('m-paper'), colourOf('m-missed')),
+          pointHoverBorderColor: held(colourOf('m-ink'), colourOf('m-missed'))
+        })],
         scales: {
           x: axis(`Calls offered, ${rates.unit}`, 0, most * 1.04, rates.text, {grid: false}),
           y: timeAxis(name, domain)

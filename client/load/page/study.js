@@ -20,13 +20,14 @@ const fixedText = (cell, fixed) =>
         .join(', ');
 
 function cellTip(cell, data, other) {
-  const ceiling = ceilingOf(cell.operation, data);
+  const ceiling = ceilingOf(cell, data);
   const rows = [
-    ['Rate', rate(cell.bytes_per_second)],
+    ['Rate', rate(cell.bytes_per_second) + noiseText(cell.noise)],
     ...(ceiling ? [['Share', `${percent(cell.bytes_per_second / ceiling.rate)} ${ceiling.words}`]] : []),
     ['Latency, p50', timeOrNone(cell.p50_us)],
     ...['bytes', 'block_bytes', 'lanes', 'connections'].map(
         (key) => [STUDY_AXES[key].title, STUDY_AXES[key].text(cell[key])]),
+    ['Arrays go', viaWords(viaOf(cell))],
     ['Overlap', cell.overlap ? 'on' : 'off'],
     ...(num(cell.overlap_factor) === null ? [] : [['Stages ÷ wall', factor(cell.overlap_factor)]]),
     ...(known(cell.bottleneck) ? [['Bottleneck', cell.bottleneck]] : []),
@@ -98,27 +99,32 @@ function buildView(body, view, cells, data, colours) {
               (cell) => cell[view.x] === x && cell[view.y] === y && Boolean(cell.overlap) === on)),
           tip: (cell) => cellTip(cell, data, partners.get(cell)),
           shareOf(cell) {
-            const ceiling = ceilingOf(cell.operation, data);
+            const ceiling = ceilingOf(cell, data);
             return ceiling ? cell.bytes_per_second / ceiling.rate : null;
           },
         })));
   }
 }
 
+/** Cells that are drawn together: of one operation, its arrays going one way. */
+const groupOf = (cell) => cell.operation + (viaOf(cell) === 'wire' ? '' : ` ${viaWords(viaOf(cell))}`);
+
 function studySection(data) {
   const cells = list(data.study).filter((cell) => num(cell.bytes_per_second) !== null);
   if (!cells.length) return null;
-  const operations = [...new Set(cells.map((cell) => cell.operation))];
+  const groups = [...new Set(cells.map(groupOf))];
+  const one = new Set(cells.map((cell) => cell.operation)).size === 1;
+  const nameOf = (cell) => (one ? viaWords(viaOf(cell)) : groupOf(cell));
   return {
     id: 'study',
     title: 'Study',
     note:
-        'Every cell is a run of its own. Colours of one operation share one scale, which begins at its slowest cell.',
+        'Every cell is a run of its own. Colours of one picture share one scale, which begins at its slowest cell.',
     build(body) {
       const place = el('div', {});
-      const show = (operation) => {
-        const mine = cells.filter((cell) => cell.operation === operation);
-        const ceiling = ceilingOf(operation, data);
+      const show = (group) => {
+        const mine = cells.filter((cell) => groupOf(cell) === group);
+        const ceiling = ceilingOf(mine[0], data);
         const colours = rateColours(mine);
         place.replaceChildren(
             el('div', {class: 'controls'}, colourKey(colours),
@@ -127,11 +133,14 @@ function studySection(data) {
                       (ceiling ? `; the share is ${ceiling.words}, ${rate(ceiling.rate)}.` : '.'))));
         VIEWS.forEach((view) => buildView(place, view, mine, data, colours));
       };
-      if (operations.length > 1)
+      if (groups.length > 1)
         body.append(segments(
-            'Operation', operations.map((name) => ({value: name, text: name})), operations[0], show));
+            one ? 'Arrays go' : 'Operation',
+            groups.map(
+                (group) => ({value: group, text: nameOf(cells.find((cell) => groupOf(cell) === group))})),
+            groups[0], show));
       body.append(place);
-      show(operations[0]);
+      show(groups[0]);
     },
   };
 }

@@ -2,7 +2,7 @@
 
 /** The sentence on top: what came out, in one breath. */
 function headlineOf(data) {
-  if (data.kind === 'study') return studyHeadline(list(data.study));
+  if (data.kind === 'study') return studyHeadline(data);
   const total = data.total || {};
   const latency = total.latency_us || {};
   const mode = data.mode || {};
@@ -19,15 +19,30 @@ function headlineOf(data) {
   }
   const short = mode.type === 'open' && total.calls_per_second < 0.98 * mode.rate;
   const calls = si(total.calls_per_second) + (short ? ` of ${si(mode.rate)}` : '');
-  return `${rate(total.bytes_per_second)} and ${calls} calls a second${tail}${right}.`;
+  return `${rate(total.bytes_per_second)}${noiseText(total.noise)} and ${calls} calls a second${tail}${
+      right}.`;
 }
 
-function studyHeadline(cells) {
-  const best = bestCell(cells);
+/** What overlap is worth for each way that arrays went: at what is recommended, or in the middle of all. */
+function overlapWorth(data) {
+  const advice = list(data.recommendations).filter(({overlap_worth: worth}) => num(worth) !== null);
+  if (advice.length) {
+    return advice
+        .map(
+            ({via, overlap_worth: worth, overlap_worth_noise: noise}) =>
+                `${factor(worth)}${noiseText(noise)} ${viaWords(via)}`)
+        .join(' and ');
+  }
+  const gains = overlapPairs(list(data.study)).map(({gain}) => gain).sort((a, b) => a - b);
+  return gains.length ? factor(gains[gains.length >> 1]) : '';
+}
+
+function studyHeadline(data) {
+  const best = bestCell(list(data.study));
   if (!best) return 'Nothing was measured.';
-  const gains = overlapPairs(cells).map(({gain}) => gain).sort((a, b) => a - b);
-  const worth = gains.length ? `; overlap is worth ${factor(gains[gains.length >> 1])}` : '';
-  return `${rate(best.bytes_per_second)} at best, with ${cellText(best)}${worth}.`;
+  const worth = overlapWorth(data);
+  const much = `${rate(best.bytes_per_second)}${noiseText(best.noise)} at best, with ${cellText(best)}`;
+  return worth ? `Overlap is worth ${worth}; ${much}.` : `${much}.`;
 }
 
 function bestCell(cells) {
@@ -40,14 +55,19 @@ function bestCell(cells) {
 function cellText(cell) {
   const plural = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
   return [
-    `${cell.operation} of ${size(cell.bytes)}`, cell.block_bytes ? `blocks of ${size(cell.block_bytes)}` : '',
-    cell.lanes ? plural(cell.lanes, 'lane') : '', plural(cell.connections, 'connection')
+    `${cell.operation} of ${size(cell.bytes)}${viaOf(cell) === 'wire' ? '' : ' ' + viaWords(viaOf(cell))}`,
+    cell.block_bytes ? `blocks of ${size(cell.block_bytes)}` : '',
+    cell.lanes ? plural(cell.lanes, 'lane') : '',
+    viaOf(cell) === 'region' ? '' : plural(cell.connections, 'connection')
   ].filter(Boolean)
       .join(', ');
 }
 
 const figure = (label, value, note, state) =>
     (value === DASH ? null : {label, value, note: note || '', state: state || ''});
+
+/** The note of a figure, with its noise in front. */
+const noted = (noise, text) => [noiseText(noise).trim(), text].filter(Boolean).join('; ');
 
 function answersFigure(total) {
   const failed = errorsOf(total);
@@ -71,7 +91,7 @@ function runFigures(data) {
   const latency = total.latency_us || {};
   const mode = data.mode || {};
   const ceiling = new Set(list(data.operations).map((stat) => stat.operation)).size === 1 ?
-      ceilingOf(data.operations[0].operation, data) :
+      ceilingOf(data.operations[0], data) :
       null;
   const shareNote = ceiling && num(total.bytes_per_second) ?
       `${percent(total.bytes_per_second / ceiling.rate)} ${ceiling.words}` :
@@ -82,26 +102,42 @@ function runFigures(data) {
                                'Highest rate held', perSecond(mode.best_rate),
                                `${percentileName(mode.percentile || 'p99')} under ${time(mode.bound_us)}`) :
                            null,
-    figure('Throughput', rate(total.bytes_per_second), shareNote),
+    figure('Throughput', rate(total.bytes_per_second), noted(total.noise, shareNote)),
     figure('Calls', perSecond(total.calls_per_second), callsNote),
     figure('Latency, p50', timeOrNone(latency.p50), `half of ${count(total.calls)} calls`),
-    figure('Latency, p99', timeOrNone(latency.p99), `p90 ${timeOrNone(latency.p90)}`),
-    figure('Latency, p99.9', timeOrNone(latency.p99_9), `longest ${timeOrNone(latency.max)}`),
+    figure('Latency, p99', timeOrNone(latency.p99), num(latency.p90) ? `p90 ${time(latency.p90)}` : ''),
+    num(latency.p99_9) ?
+        figure('Latency, p99.9', timeOrNone(latency.p99_9), `longest ${timeOrNone(latency.max)}`) :
+        figure('Longest call', timeOrNone(latency.max), `of ${count(total.calls)}`),
     answersFigure(total),
     figure('Overlap', factor(total.overlap), 'sum of the stages ÷ wall'),
   ].filter(Boolean);
+}
+
+/** Of all settings, for each way that arrays went. */
+function gainFigures(cells) {
+  const ways = [...new Set(cells.map(viaOf))];
+  return ways.map((via) => {
+    const mine = cells.filter((cell) => viaOf(cell) === via);
+    const gains = overlapPairs(mine).map(({gain}) => gain).sort((a, b) => a - b);
+    if (!gains.length) return null;
+    return figure(
+        ways.length > 1 ? `Overlap ${viaWords(via)}` : 'Overlap is worth', factor(gains[gains.length >> 1]),
+        `median of ${count(gains.length)}; ${factor(gains[0])} to ${factor(gains[gains.length - 1])}`);
+  });
 }
 
 function studyFigures(data) {
   const cells = list(data.study);
   const best = bestCell(cells);
   if (!best) return [];
-  const ceiling = ceilingOf(best.operation, data);
-  const gains = overlapPairs(cells).map((pair) => pair.gain).sort((a, b) => a - b);
+  const ceiling = ceilingOf(best, data);
   const slow = cells.reduce((a, b) => (a.bytes_per_second <= b.bytes_per_second ? a : b));
   const advice = data.recommendation;
   return [
-    figure('Best throughput', rate(best.bytes_per_second), `${best.operation} of ${size(best.bytes)}`),
+    figure(
+        'Best throughput', rate(best.bytes_per_second),
+        noted(best.noise, `${best.operation} of ${size(best.bytes)}`)),
     ceiling ? figure(
                   'Of the limit', percent(best.bytes_per_second / ceiling.rate),
                   `${ceiling.words}, ${rate(ceiling.rate)}`) :
@@ -112,11 +148,7 @@ function studyFigures(data) {
              figure('Lanes', laneText(best.lanes), 'of the best'),
     advice ? figure('Connections', count(advice.connections), 'recommended') :
              figure('Connections', count(best.connections), 'of the best'),
-    gains.length ?
-        figure(
-            'Overlap is worth', factor(gains[gains.length >> 1]),
-            `median of ${count(gains.length)}; ${factor(gains[0])} to ${factor(gains[gains.length - 1])}`) :
-        null,
+    ...gainFigures(cells),
     figure('Measured', count(cells.length), `settings; the slowest ${rate(slow.bytes_per_second)}`),
   ].filter(Boolean);
 }
@@ -134,11 +166,21 @@ function notes(data) {
         'warn', `${count(total.wrong)} answer${total.wrong === 1 ? ' had' : 's had'} wrong bits.`,
         'Nothing else on this page matters until that is understood.'));
   }
+  if (data.kind === 'study' && errorsOf(total)) {
+    found.push(note(
+        'odd', `${count(errorsOf(total))} call${errorsOf(total) === 1 ? '' : 's'} failed:`,
+        `${Object.keys(total.errors).join(', ')}.`));
+  }
   if (generator.bottleneck) {
     found.push(note(
         'warn', 'The load generator was the bottleneck.',
         'These figures say what the generator could send, not what the server can do. ' +
             sentence(generator.text)));
+  }
+  if (num(generator.checking_share) > 0.01) {
+    found.push(note(
+        'odd', 'Checking limited the rate.',
+        `Callers waited ${percent(generator.checking_share)} of the time for results to be compared.`));
   }
   if (data.stop && ['interrupted', 'server_lost'].includes(data.stop.reason)) {
     found.push(note(

@@ -176,12 +176,29 @@ function cellsSection(data) {
       value: (cell) => cell.operation,
       text: (cell) => (cell === best ? '★ ' : '') + cell.operation
     },
+    ...(cells.some((cell) => viaOf(cell) !== 'wire') ?
+            [{title: 'Arrays go', left: true, value: (cell) => viaOf(cell), text: (cell) => viaOf(cell)}] :
+            []),
     number('Bytes a call', 'bytes', size),
     number('Block size', 'block_bytes', blockText),
     number('Lanes', 'lanes', laneText),
     number('Connections', 'connections', count),
     {title: 'Overlap', left: true, value: (cell) => (cell.overlap ? 'on' : 'off')},
-    number('Throughput', 'bytes_per_second', rate),
+    {
+      title: 'Throughput',
+      value: (cell) => num(cell.bytes_per_second) || 0,
+      text: (cell) => rate(cell.bytes_per_second) + noiseText(cell.noise)
+    },
+    ...(cells.some((cell) => num(cell.wrong) || errorsOf(cell)) ?
+            [
+              {
+                title: 'Wrong',
+                value: (cell) => num(cell.wrong) || 0,
+                text: (cell) => marked(num(cell.wrong) || 0, 'bad')
+              },
+              {title: 'Errors', value: errorsOf, text: (cell) => marked(errorsOf(cell), 'odd')}
+            ] :
+            []),
     number('p50', 'p50_us', timeOrNone),
     ...(cells.some((cell) => num(cell.overlap_factor) !== null) ?
             [number('Stages ÷ wall', 'overlap_factor', factor)] :

@@ -11,7 +11,7 @@ namespace {
 // The small class's slice: room for some 60 requests of full size, but never over an eighth of a small
 // budget.
 constexpr int64_t kSmallDeviceBytes = 64 * kMiB, kSmallPinnedBytes = 24 * kMiB;
-constexpr int64_t kRetryAfterMs = 250;
+constexpr int64_t kQueueRetryMs = 250;
 }  // namespace
 
 Ticket& Ticket::operator=(Ticket&& other) noexcept {
@@ -106,7 +106,7 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       ++refused_busy_;
       refusal = Busy("the queue is full: " + std::to_string(waiting_.size()) + " requests wait; allowed: " +
                          std::to_string(limits_.queue_length) + " (--queue-length)",
-                     kRetryAfterMs);
+                     kQueueRetryMs);
     } else {
       const Id id = ++last_id_;
       auto waiter = std::make_unique<Waiter>(Waiter{demand, deadline, std::move(decision), 0, {}});
@@ -234,7 +234,7 @@ void Admission::Expire(Id id) {
     waiter->decision(Fail(
         Status(Code::kDeadlineExceeded, "DEADLINE", "the deadline passed while the request was queued")));
   } else {
-    waiter->decision(Fail(Busy("the request waited longer than --queue-seconds", kRetryAfterMs)));
+    waiter->decision(Fail(Busy("the request waited longer than --queue-seconds", kQueueRetryMs)));
   }
 }
 

@@ -6,19 +6,23 @@
 namespace tilewire::engine {
 namespace {
 
-/// `addresses`: operands in order, result, scratch.
+/// `addresses`: operands in order, results in order, scratch.
 void SetBuffers(const Operation& operation, const std::vector<std::byte*>& addresses,
                 JobResources* resources) {
   Buffers& buffers = resources->buffers;
+  const auto results = addresses.begin() + static_cast<std::ptrdiff_t>(resources->there.size());
+  std::copy(addresses.begin(), results, buffers.operands.begin());
+  std::copy(results, addresses.end() - 1, buffers.results.begin());
   buffers.scratch = addresses.back();
-  std::copy(addresses.begin(), addresses.end() - 2, buffers.operands.begin());
   for (size_t i = 0; i < resources->there.size(); ++i)
     if (resources->there[i])
       buffers.operands[i] =
           resources->residents[i] ? resources->residents[i]->data() : resources->regions[i].data();
-  buffers.result = operation.result_is_operand() ? buffers.operands[0]
-                   : resources->result_there     ? resources->result_region.data()
-                                                 : addresses[addresses.size() - 2];
+  if (operation.result_is_operand()) {
+    buffers.results[0] = buffers.operands[0];
+  } else if (resources->result_there) {
+    operation.PlaceResults(resources->result_region.data(), &buffers);
+  }
 }
 
 /// Where memory of a job goes that is leased for that use.
@@ -28,7 +32,7 @@ void Put(MemoryPlan::Use use, Memory memory, JobResources* resources) {
       resources->arrays.push_back(std::move(memory));
       return;
     case MemoryPlan::Use::kStored:
-      resources->result = std::move(memory);
+      resources->results.push_back(std::move(memory));
       return;
     case MemoryPlan::Use::kInputBlocks:
       resources->input_blocks.push_back(std::move(memory));

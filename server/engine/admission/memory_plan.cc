@@ -14,57 +14,71 @@ int64_t Aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Bytes of the operands in order, then of the result; 0 for what lies somewhere already.
-std::vector<int64_t> ArraySizes(const Operation& operation, const JobLayout& layout) {
-  const bool windowed = layout.ring.slots > 0;
-  std::vector<int64_t> sizes;
-  for (size_t i = 0; i < layout.resident.size(); ++i)
-    sizes.push_back(layout.resident[i] ? 0
-                    : windowed         ? layout.ring.bytes()
-                                       : operation.operands()[i].bytes());
-  const bool result_too = windowed && operation.ranges_fill_result();
-  sizes.push_back(operation.result_is_operand() || layout.result_there ? 0
-                  : result_too                                         ? layout.ring.bytes()
-                                                                       : operation.result_bytes());
-  return sizes;
+using Piece = MemoryPlan::Piece;
+using Place = MemoryPlan::Place;
+using Use = MemoryPlan::Use;
+
+/// Bytes of an operand; 0 where it lies somewhere already.
+int64_t OperandBytes(const Operation& operation, const JobLayout& layout, size_t operand) {
+  if (layout.resident[operand]) return 0;
+  return layout.ring.slots > 0 ? layout.ring.bytes() : operation.operands()[operand].bytes();
 }
 
-void AddPiece(MemoryPlan::Piece piece, MemoryPlan* plan) {
-  plan->places.push_back({.piece = static_cast<int>(plan->pieces.size())});
+/// Of the area that results lie in, one after the other; likewise.
+int64_t ResultBytes(const Operation& operation, const JobLayout& layout) {
+  if (operation.result_is_operand() || layout.result_there) return 0;
+  const bool in_ring = layout.ring.slots > 0 && operation.ranges_fill_result();
+  return in_ring ? layout.ring.bytes() : operation.result_bytes();
+}
+
+/// Places for results in an area that begins at `area`.
+void PlaceResults(const Operation& operation, Place area, MemoryPlan* plan) {
+  for (size_t i = 0; i < operation.results().size(); ++i)
+    plan->places.push_back(area.piece < 0 ? area
+                                          : Place{area.piece, area.offset + operation.result_offset(i)});
+}
+
+/// A piece for `piece.bytes`, if any, and the place where it begins.
+Place AddPiece(Piece piece, MemoryPlan* plan) {
+  if (piece.bytes == 0) return {};
   plan->pieces.push_back(piece);
+  return {.piece = static_cast<int>(plan->pieces.size()) - 1};
 }
 
-/// Arrays of a bulk job: a piece each, on the device but for a result that kernels write over the bus.
-/// Scratch never lies there: what kernels read again is not to cross it.
+/// Arrays of a bulk job: a piece each, on the device but for results that kernels write over the bus. Those
+/// that stay are given back one by one, so they are pieces of their own. Scratch never lies there: what
+/// kernels read again is not to cross it.
 void AddApart(const Operation& operation, const JobLayout& layout, MemoryPlan* plan) {
-  std::vector<int64_t> sizes = ArraySizes(operation, layout);
-  const size_t result = operation.result_is_operand() ? 0 : sizes.size() - 1;
-  sizes.push_back(operation.scratch_bytes());
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) {
-      plan->places.emplace_back();
-    } else {
-      AddPiece({.use = layout.store && i == result ? MemoryPlan::Use::kStored : MemoryPlan::Use::kArrays,
-                .pinned = i == result && layout.result_pinned,
-                .bytes = sizes[i]},
-               plan);
-    }
+  const bool passed = operation.result_is_operand();
+  for (size_t i = 0; i < layout.resident.size(); ++i)
+    plan->places.push_back(AddPiece({.use = layout.store && passed ? Use::kStored : Use::kArrays,
+                                     .bytes = OperandBytes(operation, layout, i)},
+                                    plan));
+  if (layout.store && !passed) {
+    for (const ArraySpec& result : operation.results())
+      plan->places.push_back(AddPiece({.use = Use::kStored, .bytes = result.bytes()}, plan));
+  } else {
+    const Piece area{.pinned = layout.result_pinned, .bytes = ResultBytes(operation, layout)};
+    PlaceResults(operation, AddPiece(area, plan), plan);
   }
+  plan->places.push_back(AddPiece({.bytes = operation.scratch_bytes()}, plan));
 }
 
 /// A small job's arrays: one piece for all, so one lease; scratch, which only kernels touch, on the device.
 void AddPacked(const Operation& operation, const JobLayout& layout, MemoryPlan* plan) {
   int64_t packed = 0;
-  const auto place = [&](int64_t bytes) {
-    plan->places.push_back(bytes > 0 ? MemoryPlan::Place{.piece = 0, .offset = packed} : MemoryPlan::Place{});
+  const auto pack = [&packed](int64_t bytes) {
+    const Place place = bytes > 0 ? Place{.piece = 0, .offset = packed} : Place{};
     packed += Aligned(bytes);
+    return place;
   };
-  for (const int64_t bytes : ArraySizes(operation, layout)) place(bytes);
+  for (size_t i = 0; i < layout.resident.size(); ++i)
+    plan->places.push_back(pack(OperandBytes(operation, layout, i)));
+  PlaceResults(operation, pack(ResultBytes(operation, layout)), plan);
   const int64_t scratch = operation.scratch_bytes();
-  const bool scratch_apart = layout.packed_pinned && scratch > 0;
-  if (!scratch_apart) place(scratch);
+  const Place packed_scratch = layout.packed_pinned ? Place{} : pack(scratch);
   if (packed > 0) plan->pieces.push_back({.pinned = layout.packed_pinned, .bytes = packed});
-  if (scratch_apart) AddPiece({.bytes = scratch}, plan);
+  plan->places.push_back(layout.packed_pinned ? AddPiece({.bytes = scratch}, plan) : packed_scratch);
 }
 
 /// Blocks through which the bytes of an array go.

@@ -55,7 +55,7 @@ struct MemoryPlan {
   bool small = false;
   int64_t held_bytes = 0;  ///< as in Demand
   std::vector<Piece> pieces;
-  std::vector<Place> places;  ///< operands in order, result, scratch
+  std::vector<Place> places;  ///< operands in order, results in order, scratch
 
   Demand demand() const;
 };

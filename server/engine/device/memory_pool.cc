@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kSmallestStep = 512;
 constexpr size_t kStepsPerDoubling = 16;
 constexpr size_t kUnallocatable = size_t{1} << 62;
-constexpr int64_t kRetryAfterMs = 100;
+constexpr int64_t kMemoryRetryMs = 100;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Result<Memory> MemoryPool::Allocate(size_t bytes) {
       if (need > cap_ - leased_) {
         return Fail(Busy("out of memory for now: " + std::to_string(need) + " bytes wanted, " +
                              std::to_string(leased_) + " of " + std::to_string(cap_) + " leased",
-                         kRetryAfterMs));
+                         kMemoryRetryMs));
       }
       evicted = Evict(cap_ - leased_ - need);
     }

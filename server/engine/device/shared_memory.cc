@@ -16,7 +16,7 @@
 namespace tilewire::engine {
 namespace {
 
-constexpr int64_t kRetryAfterMs = 1000;
+constexpr int64_t kRegionRetryMs = 1000;
 constexpr size_t kLongestName = NAME_MAX;  // the slash included, as shm_open counts
 
 uint64_t PageSize() {
@@ -48,7 +48,7 @@ Status CannotOpen(const std::string& name, bool writable, int error) {
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-      return Busy(what, kRetryAfterMs);
+      return Busy(what, kRegionRetryMs);
     default:
       return blame(Code::kInvalidArgument, "BAD_VALUE", "the name of shared memory");
   }

@@ -33,18 +33,16 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       in_regions_(InRegions(resources_)),
       arriving_(static_cast<size_t>(std::count(resources_.there.begin(), resources_.there.end(), false))),
       streamed_(arriving_ - in_regions_.size()),
-      stores_(resources_.room || !resources_.stored.empty()),
+      stores_(resources_.room || !resources_.room.existing().empty()),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!ResultWaits() || operation_->has_finish())),
-      spans_(options.arrived, options.trace) {
+      spans_(options.arrived, options.trace),
+      output_blocks_(result_region() ? static_cast<size_t>(MostCopies()) : resources_.output_blocks.size()) {
   const int64_t blocks = BlockCount();
   for (uint32_t i = 0; i < resources_.there.size(); ++i) claimed_.emplace_back(streamed(i) ? blocks : 0);
   blocks_left_ = blocks * static_cast<int64_t>(arriving_);
   ranges_left_ = operation_->range_count();
   for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
-  const size_t outputs =
-      result_region() ? static_cast<size_t>(MostCopies()) : resources_.output_blocks.size();
-  for (size_t i = 0; i < outputs; ++i) free_outputs_.push_back(static_cast<int>(i));
   if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
   if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), arriving_);
   CountMissing();
@@ -187,7 +185,7 @@ Timing Job::timing() const {
   MutexLock lock(mutex_);
   spans_.Fill(Clock::now(), &timing);
   timing.bytes_in = bytes_arrived_;
-  timing.bytes_out = next_offset_;
+  timing.bytes_out = bytes_out_;
   timing.region_bytes_in = region_in_;
   timing.region_bytes_out = region_out_;
   timing.bytes_copied = bytes_copied_.load(std::memory_order_relaxed);

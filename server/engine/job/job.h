@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +22,7 @@
 #include "server/base/timer.h"
 #include "server/engine/device/device.h"
 #include "server/engine/job/options.h"
+#include "server/engine/job/output_blocks.h"
 #include "server/engine/job/span_log.h"
 #include "server/engine/job/submissions.h"
 #include "server/engine/job/waiters.h"
@@ -54,14 +54,15 @@ class Job : public std::enable_shared_from_this<Job> {
   }
   /// Whether any operand's do.
   bool takes_input() const { return streamed_ > 0; }
-  /// Whether the result stays on the device, as an array: then there is no output.
+  /// Whether the results stay on the device, as arrays: then there is no output.
   bool stores() const { return stores_; }
-  /// Where the result is written: then there is no output either. Null region: nowhere.
+  /// Where the results are written, each at its Problem::result_offset(): then there is no output either.
+  /// Null region: nowhere.
   const RegionPart& result_region() const { return resources_.result_region; }
-  /// Whether the result is told by NextOutput().
+  /// Whether the results are told by NextOutput().
   bool hands_out() const { return !stores_ && !result_region(); }
-  /// The array's id; empty until stream 0 was told that nothing is left.
-  std::string stored_id() const;
+  /// The id of a result's array; empty until stream 0 was told that nothing is left.
+  std::string stored_id(size_t result = 0) const;
   /// Starts what needs no input. Once, before anything else.
   void Begin();
   /// How far the end of a chunk may lie beyond the lowest byte of any operand that was not sent; 0: any bytes
@@ -169,7 +170,7 @@ class Job : public std::enable_shared_from_this<Job> {
   /// Where the bytes from `offset` on of an operand at `base` lie: `bytes` of them, or as many as are in one
   /// piece.
   std::span<std::byte> PieceAt(std::byte* base, int64_t offset, int64_t bytes) const;
-  /// Where byte `offset` of the result lies; what OutputEnd() bounds follows there in one piece.
+  /// Where byte `offset` of the result area lies; what OutputEnd() bounds follows there in one piece.
   std::byte* ResultAt(int64_t offset) const;
   bool ResultInRing() const { return window_ && operation_->ranges_fill_result(); }
   /// What the work of a range is given: whole arrays, or the slots of that range.
@@ -283,16 +284,15 @@ class Job : public std::enable_shared_from_this<Job> {
   // Output.
   bool storing_ TILEWIRE_GUARDED_BY(mutex_) =
       false;  ///< the store was given the result; only it can still refuse it
-  std::string stored_id_ TILEWIRE_GUARDED_BY(mutex_);
+  std::vector<std::string> stored_ids_ TILEWIRE_GUARDED_BY(mutex_);  ///< [result]
   std::vector<bool> range_done_ TILEWIRE_GUARDED_BY(mutex_);  ///< kept only where output may leave early
   int64_t done_prefix_ TILEWIRE_GUARDED_BY(mutex_) = 0;       ///< ranges done without a gap
-  int64_t ready_bytes_ TILEWIRE_GUARDED_BY(mutex_) = 0;       ///< result bytes on the device, a prefix
-  int64_t next_copy_ TILEWIRE_GUARDED_BY(mutex_) = 0;         ///< result byte to copy out next
-  int64_t next_offset_ TILEWIRE_GUARDED_BY(mutex_) = 0;       ///< result byte to deliver next
-  int64_t region_out_ TILEWIRE_GUARDED_BY(mutex_) = 0;        ///< result bytes written to a region
-  std::vector<int> free_outputs_ TILEWIRE_GUARDED_BY(mutex_);
-  std::map<int64_t, int> copied_
-      TILEWIRE_GUARDED_BY(mutex_);  ///< output offset → buffer, waiting for its turn
+  // Of the result area: what is on the device, a prefix; where to copy out next; where to deliver next.
+  int64_t ready_bytes_ TILEWIRE_GUARDED_BY(mutex_) = 0, next_copy_ TILEWIRE_GUARDED_BY(mutex_) = 0,
+                       next_offset_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  int64_t region_out_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< bytes of results written to a region
+  uint64_t bytes_out_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< delivered
+  OutputBlocks output_blocks_ TILEWIRE_GUARDED_BY(mutex_);
   std::vector<OutputWaiter> output_waiters_
       TILEWIRE_GUARDED_BY(mutex_);  ///< at most one a stream, in the order they asked
 };

@@ -20,15 +20,17 @@
 
 namespace tilewire::engine {
 
-/// A run of result bytes on the host. Valid until the last copy of `hold` is gone; dropping it may free a
+/// A run of a result's bytes on the host. Valid until the last copy of `hold` is gone; dropping it may free a
 /// buffer and enqueue device work, so drop it on a thread that may do that (Engine::DropSoon).
 struct OutputPiece {
-  int64_t offset = 0;
+  uint32_t result = 0;
+  int64_t offset = 0;  ///< in that result
   const std::byte* data = nullptr;
   size_t bytes = 0;
   std::shared_ptr<const void> hold;
 };
-/// The next piece; nothing after the last, once the input has ended too; or why the job failed.
+/// The next piece, result after result; nothing after the last, once the input has ended too; or why the job
+/// failed.
 using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
 
 /// How a job is to be run.
@@ -45,8 +47,8 @@ struct JobOptions {
   bool sequential = false;            ///< without overlap, whatever the engine does otherwise
   std::vector<ArrayUse> residents;    ///< [operand]: the resident array that it is, null: none; or empty
   std::vector<RegionPart> regions;    ///< [operand]: where in a region it lies, or none; or empty
-  RegionPart result_region;           ///< where the result is to be written instead of handed out
-  std::optional<StoreOptions> store;  ///< keep the result on the device
+  RegionPart result_region;           ///< where results are to be written instead of handed out
+  std::optional<StoreOptions> store;  ///< keep the results on the device
   TimePoint arrived = Clock::now();   ///< origin of its spans
   TimePoint deadline = TimePoint::max();
 
@@ -71,17 +73,16 @@ struct JobResources {
   int64_t block_bytes = 0;  ///< the unit of transfer of this job
   /// Operands lie where the host can write them: payloads go straight to their place.
   bool inputs_in_place = false;
-  /// The result lies where the host can read it and is sent from there.
+  /// The results lie where the host can read them and are sent from there.
   bool output_in_place = false;
   Ring ring;                        ///< of a windowed job
   std::vector<ArrayUse> residents;  ///< [operand], null where its bytes come
   std::vector<RegionPart> regions;  ///< [operand]: these come from here, or lie here,
   std::vector<bool> there;          ///< [operand]: as resident arrays do
   RegionPart result_region;
-  bool result_there = false;  ///< kernels write the result there
-  Reservation room;           ///< for the result, where it is to be stored,
-  Memory result;              ///< which then lies here
-  std::string stored;         ///< id of the array that is the result already
+  bool result_there = false;    ///< kernels write the results there
+  Reservation room;             ///< for the results, where they are to be stored; or what they are already
+  std::vector<Memory> results;  ///< those that are to be stored
 };
 
 /// What all jobs of an engine share. Outlives every job.

@@ -1,10 +1,27 @@
-// The output half of a job: result bytes leave in blocks, ascending, as they become ready.
+// The output half of a job: result bytes leave in blocks, ascending, as they become ready. Results lie one
+// after the other in one area, and what lies between them is nobody's: it never leaves.
 #include <algorithm>
 #include <utility>
 
 #include "server/engine/job/job.h"
 
 namespace tilewire::engine {
+namespace {
+
+/// Where the result ends that byte `offset` of the result area lies in.
+int64_t ResultEnd(const Operation& operation, int64_t offset) {
+  const size_t result = operation.result_at(offset);
+  return operation.result_offset(result) + operation.results()[result].bytes();
+}
+
+/// Where output goes on that came up to `end`: there, or at the next result.
+int64_t Behind(const Operation& operation, int64_t end) {
+  const size_t result = operation.result_at(end - 1);
+  const bool more = result + 1 < operation.results().size();
+  return more && end == ResultEnd(operation, end - 1) ? operation.result_offset(result + 1) : end;
+}
+
+}  // namespace
 
 void Job::ResultReadyLocked(int64_t bytes, Deferred* later) {
   ready_bytes_ = std::max(ready_bytes_, bytes);
@@ -31,11 +48,13 @@ void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
   if (!resources_.output_in_place && !stores_ && !resources_.result_there) {
     const int64_t total = operation_->result_bytes();
-    while (!free_outputs_.empty() && next_copy_ < total && OutputEnd(next_copy_) <= ready_bytes_) {
-      const int buffer = free_outputs_.back();
-      free_outputs_.pop_back();
-      const int64_t offset = std::exchange(next_copy_, OutputEnd(next_copy_));
-      StartCopyOutLocked(offset, next_copy_ - offset, buffer);
+    while (output_blocks_.any_free() && next_copy_ < total) {
+      const int64_t begin = next_copy_;
+      int64_t end = OutputEnd(begin);
+      if (result_region()) end = std::min(end, ResultEnd(*operation_, begin));
+      if (end > ready_bytes_) break;
+      next_copy_ = result_region() ? Behind(*operation_, end) : end;
+      StartCopyOutLocked(begin, end - begin, output_blocks_.Take());
     }
   }
   DeliverLocked(later);
@@ -56,7 +75,8 @@ void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
                          {
                            MutexLock lock(self->mutex_);
                            if (self->CompletedLocked(span, completion, &later)) {
-                             if (!self->result_region()) self->copied_.emplace(offset, buffer);
+                             if (!self->result_region())
+                               self->output_blocks_.Fill(buffer, offset, offset + bytes);
                              if (self->ResultInRing())
                                self->LeaveLocked(RangeAt(*self->operation_, offset), bytes, &later);
                              if (self->result_region()) self->WrittenLocked(bytes, buffer, &later);
@@ -71,10 +91,10 @@ void Job::StartCopyOutLocked(int64_t offset, int64_t bytes, int buffer) {
 /// A run of the result is in its region.
 void Job::WrittenLocked(int64_t bytes, int buffer, Deferred* later) {
   region_out_ += bytes;
-  free_outputs_.push_back(buffer);
+  output_blocks_.Free(buffer);
   context_->count(0, 0, bytes, 0);
   if (context_->host_memory) CountCopied(static_cast<uint64_t>(bytes));
-  if (region_out_ < operation_->result_bytes()) return PumpOutputLocked(later);
+  if (region_out_ < operation_->payload_bytes()) return PumpOutputLocked(later);
   const Status status = result_region().region->Check();
   if (status.ok()) return;
   region_out_ -= bytes;  // or the job would count as done, too late to fail
@@ -97,7 +117,7 @@ void Job::DeliverLocked(Deferred* later) {
         continue;
       }
     }
-    if (stores_ && waiter->stream == 0 && stored_id_.empty()) {
+    if (stores_ && waiter->stream == 0 && stored_ids_.empty()) {
       storing_ = true;
       later->calls.push_back([self = shared_from_this(), on_output = std::move(waiter->on_output)] {
         self->StoreResult(on_output);
@@ -113,27 +133,30 @@ void Job::DeliverLocked(Deferred* later) {
 /// The next run of result bytes, if it is on the host.
 std::optional<OutputPiece> Job::NextPieceLocked() {
   if (stores_ || result_region() || next_offset_ >= ready_bytes_) return std::nullopt;
-  OutputPiece piece{.offset = next_offset_};
-  const int64_t end = std::min(OutputEnd(next_offset_), ready_bytes_);
-  piece.bytes = static_cast<size_t>(end - next_offset_);
+  const int64_t begin = next_offset_,
+                end = std::min({OutputEnd(begin), ResultEnd(*operation_, begin), ready_bytes_}),
+                next = Behind(*operation_, end);
+  const size_t result = operation_->result_at(begin);
+  OutputPiece piece{.result = static_cast<uint32_t>(result),
+                    .offset = begin - operation_->result_offset(result),
+                    .bytes = static_cast<size_t>(end - begin)};
   if (resources_.output_in_place) {
     // Straight from the result, cut at block ends so that sending starts before everything is ready.
-    piece.data = ResultAt(next_offset_);
+    piece.data = ResultAt(begin);
     piece.hold = shared_from_this();
     if (ResultInRing())
-      piece.hold = std::shared_ptr<const void>(
-          piece.data, [self = shared_from_this(), offset = next_offset_,
-                       bytes = end - next_offset_](const void*) { self->ReturnPiece(offset, bytes); });
+      piece.hold =
+          std::shared_ptr<const void>(piece.data, [self = shared_from_this(), begin, bytes = end - begin](
+                                                      const void*) { self->ReturnPiece(begin, bytes); });
   } else {
-    const auto copied = copied_.find(next_offset_);
-    if (copied == copied_.end()) return std::nullopt;
-    const int buffer = copied->second;
-    copied_.erase(copied);
-    piece.data = resources_.output_blocks[buffer].data();
-    piece.hold = std::shared_ptr<const void>(
-        piece.data, [self = shared_from_this(), buffer](const void*) { self->ReturnOutput(buffer); });
+    const auto lent = output_blocks_.Lend(begin, next);
+    if (!lent) return std::nullopt;
+    piece.data = resources_.output_blocks[lent->block].data() + lent->at;
+    piece.hold = std::shared_ptr<const void>(piece.data, [self = shared_from_this(), block = lent->block](
+                                                             const void*) { self->ReturnOutput(block); });
   }
-  next_offset_ += static_cast<int64_t>(piece.bytes);
+  next_offset_ = next;
+  bytes_out_ += piece.bytes;
   context_->count(0, 0, static_cast<int64_t>(piece.bytes), 0);
   return piece;
 }
@@ -142,7 +165,7 @@ void Job::ReturnOutput(int buffer) {
   Deferred later;
   {
     MutexLock lock(mutex_);
-    free_outputs_.push_back(buffer);
+    output_blocks_.Return(buffer);
     PumpOutputLocked(&later);
   }
   RunAll(&later);

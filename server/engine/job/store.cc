@@ -1,5 +1,7 @@
 // What differs in a job whose operands are there already or in regions, or whose result stays on the device.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "server/engine/job/job.h"
 
@@ -8,7 +10,10 @@ namespace tilewire::engine {
 Status CheckPlaces(const Operation& operation, const JobOptions& options) {
   const RegionPart& result = options.result_region;
   const int64_t result_bytes = operation.result_bytes();
-  if (result) TILEWIRE_RETURN_IF_ERROR(result.Holds(result_bytes, true));
+  const std::string what = operation.results().size() == 1
+                               ? "the array has"
+                               : "the results, each at a multiple of 256 bytes from there, take";
+  if (result) TILEWIRE_RETURN_IF_ERROR(result.Holds(result_bytes, true, what));
   for (size_t i = 0; i < options.regions.size(); ++i) {
     const RegionPart& part = options.regions[i];
     const int64_t bytes = operation.operands()[i].bytes();
@@ -24,8 +29,8 @@ void Job::Begin() {
   {
     MutexLock lock(mutex_);
     if (!status_.ok()) return;
-    if (!resources_.stored.empty()) {  // nothing to do: the result is there
-      stored_id_ = resources_.stored;
+    if (const auto& existing = resources_.room.existing(); !existing.empty()) {  // nothing to do
+      for (const ArrayUse& array : existing) stored_ids_.push_back(array->id());
       storing_ = true;
       ResultReadyLocked(operation_->result_bytes(), &later);
     } else if (arriving_ == 0) {
@@ -37,29 +42,31 @@ void Job::Begin() {
   RunAll(&later);
 }
 
-std::string Job::stored_id() const {
+std::string Job::stored_id(size_t result) const {
   MutexLock lock(mutex_);
-  return stored_id_;
+  return result < stored_ids_.size() ? stored_ids_[result] : "";
 }
 
 /// Without the lock: what the store does with the memory may let other jobs in. Nobody else touches it any
 /// more, since all work is done and nothing is sent.
 void Job::StoreResult(const OnOutput& on_output) {
-  Ticket ticket = resources_.ticket.Split(resources_.room.device_bytes());
-  auto id = resources_.room.Commit(std::move(resources_.result), std::move(ticket));
+  std::vector<ArrayParts> parts;
+  for (const int64_t bytes : resources_.room.device_bytes())
+    parts.push_back({resources_.ticket.Split(bytes), std::move(resources_.results[parts.size()])});
+  auto ids = resources_.room.Commit(std::move(parts));
   Deferred later;
   {
     MutexLock lock(mutex_);
-    if (id) {
-      stored_id_ = *id;
+    if (ids) {
+      stored_ids_ = *ids;
     } else {
       storing_ = false;
-      FailLocked(id.error(), &later);
+      FailLocked(ids.error(), &later);
     }
   }
   RunAll(&later);
-  if (id) return on_output(std::optional<OutputPiece>());
-  on_output(tilewire::Fail(std::move(id).error()));
+  if (ids) return on_output(std::optional<OutputPiece>());
+  on_output(tilewire::Fail(std::move(ids).error()));
 }
 
 }  // namespace tilewire::engine

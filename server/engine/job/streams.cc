@@ -28,10 +28,10 @@ int Job::streams() const {
 }
 
 bool Job::EverythingTakenLocked() const {
-  const int64_t out = stores_ || resources_.result_there ? ready_bytes_
-                      : result_region()                  ? region_out_
-                                                         : next_offset_;
-  return (input_ended_ || !takes_input()) && out == operation_->result_bytes();
+  if (takes_input() && !input_ended_) return false;
+  if (stores_ || resources_.result_there) return ready_bytes_ == operation_->result_bytes();
+  return result_region() ? region_out_ == operation_->payload_bytes()
+                         : next_offset_ == operation_->result_bytes();
 }
 
 bool Job::JoinedDoneLocked() const {

@@ -4,7 +4,7 @@
 
 namespace tilewire::engine {
 namespace {
-constexpr int64_t kAlignment = 256;  // as device memory has it
+constexpr int64_t kSlotAlignment = 256;  // as device memory has it
 }  // namespace
 
 int64_t RangeAt(const Operation& operation, int64_t offset) {
@@ -26,7 +26,7 @@ int64_t SlotBytes(const Operation& operation) {
     const ByteInterval bytes = operation.range_bytes(i);
     most = std::max(most, bytes.end - bytes.begin);
   }
-  return (most + kAlignment - 1) / kAlignment * kAlignment;
+  return (most + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
 }
 
 int64_t WindowBytes(const Operation& operation, int64_t slots, int64_t block_bytes) {

@@ -18,12 +18,12 @@ Buffers Job::BuffersOf(int64_t range) const {
   Buffers buffers = resources_.buffers;
   for (size_t i = 0; i < resources_.there.size(); ++i)
     buffers.operands[i] += resources_.there[i] ? begin : slot;  // what is there lies whole
-  if (ResultInRing()) buffers.result += slot;
+  if (ResultInRing()) buffers.results[0] += slot;
   return buffers;
 }
 
 std::byte* Job::ResultAt(int64_t offset) const {
-  return resources_.buffers.result + (ResultInRing() ? window_->PlaceOf(offset).at : offset);
+  return resources_.buffers.results[0] + (ResultInRing() ? window_->PlaceOf(offset).at : offset);
 }
 
 int64_t Job::OutputEnd(int64_t offset) const {

@@ -112,7 +112,7 @@ class Bench {
     const std::unique_ptr<Problem> copy = MakeCopy(spec);
     Work work{.problem = copy.get()};
     work.buffers.operands[0] = there_[0].data();
-    work.buffers.result = there_[1].data();
+    work.buffers.results[0] = there_[1].data();
     double best = 0;
     for (int i = 0; i < kRepeats; ++i) {
       Batch batch;

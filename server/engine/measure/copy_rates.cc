@@ -16,7 +16,7 @@ constexpr int64_t kLeastBlock = 256 * kKiB;
 constexpr int64_t kLargestMeasured = 16 * kMiB;
 constexpr double kGoodShare = 0.8;
 constexpr int64_t kBlocksAnOperand = 16;
-constexpr int kRepeats = 5;
+constexpr int kRateRepeats = 5;
 
 /// Submits once and waits: the completion.
 template <typename Submit>
@@ -30,7 +30,7 @@ Completion Await(const Submit& submit) {
 template <typename Submit>
 Result<double> Rate(int64_t bytes, const Submit& submit) {
   double best = 0;
-  for (int i = 0; i < kRepeats; ++i) {
+  for (int i = 0; i < kRateRepeats; ++i) {
     const Completion completion = Await(submit);
     if (!completion.status.ok()) return Fail(completion.status);
     const double seconds = std::chrono::duration<double>(completion.end - completion.begin).count();

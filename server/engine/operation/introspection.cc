@@ -12,7 +12,7 @@ namespace {
 
 /// Questions that may wait; each holds a plan, and nobody has reason to ask that often.
 constexpr size_t kMaxQuestions = 64;
-constexpr int64_t kRetryAfterMs = 250;
+constexpr int64_t kCatalogueRetryMs = 250;
 
 bool SameLaunch(const KernelInfo& a, const KernelInfo& b) {
   return a.name == b.name && a.dynamic_shared_bytes == b.dynamic_shared_bytes &&
@@ -109,9 +109,10 @@ void Introspection::Ask(Question question) {
       }
     }
   }
-  if (no_thread) return question.on_kernels(Fail(Busy("no thread can be made for it", kRetryAfterMs)));
-  question.on_kernels(Fail(Busy(
-      "too many questions about kernels wait; allowed: " + std::to_string(kMaxQuestions), kRetryAfterMs)));
+  if (no_thread) return question.on_kernels(Fail(Busy("no thread can be made for it", kCatalogueRetryMs)));
+  question.on_kernels(
+      Fail(Busy("too many questions about kernels wait; allowed: " + std::to_string(kMaxQuestions),
+                kCatalogueRetryMs)));
 }
 
 void Introspection::Serve() {

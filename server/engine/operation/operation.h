@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "kernels/operation/problem.h"
 
@@ -15,5 +16,8 @@ using Operation = ::tilewire::Problem;
 /// its own and live for ever.
 std::unique_ptr<Operation> MakePass(const ArraySpec& spec, std::string_view name,
                                     std::string_view version = "");
+/// The same with further results that are there already: nothing but the first, the operand, is touched.
+std::unique_ptr<Operation> MakePass(std::vector<ArraySpec> results, std::string_view name,
+                                    std::string_view version);
 
 }  // namespace tilewire::engine

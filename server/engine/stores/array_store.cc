@@ -1,9 +1,23 @@
 #include "server/engine/stores/array_store.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "server/base/limits.h"
 #include "server/engine/device/memory_pool.h"
 
 namespace tilewire::engine {
+namespace {
+
+/// No key of a caller has it.
+constexpr char kKeyEnd = '\n';
+
+/// A job's results under one key: the first has the key itself.
+std::string KeyOf(const std::string& key, size_t result) {
+  return key.empty() || result == 0 ? key : key + kKeyEnd + std::to_string(result);
+}
+
+}  // namespace
 
 int64_t ResidentArray::device_bytes() const {
   return static_cast<int64_t>(MemoryPool::RoundUp(static_cast<size_t>(spec_.bytes())));
@@ -15,48 +29,62 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this != &other) {
     Drop();
     store_ = other.store_;
-    entry_ = std::move(other.entry_);
-    existing_ = std::move(other.existing_);
+    entries_ = std::exchange(other.entries_, {});
+    existing_ = std::exchange(other.existing_, {});
   }
   return *this;
 }
 
 void Reservation::Drop() {
-  if (const auto entry = std::exchange(entry_, nullptr)) store_->GiveUp(*entry);
+  for (const auto& entry : std::exchange(entries_, {}))
+    if (entry) store_->GiveUp(*entry);
 }
 
-Result<std::string> Reservation::Commit(Memory memory, Ticket ticket) {
-  return store_->Commit(&entry_, std::move(memory), std::move(ticket));
+std::vector<int64_t> Reservation::device_bytes() const {
+  std::vector<int64_t> bytes;
+  for (const auto& entry : entries_) bytes.push_back(entry->device_bytes());
+  return bytes;
 }
 
-Result<Reservation> ArrayStore::Reserve(const std::string& identity, const ArraySpec& spec,
+Result<std::vector<std::string>> Reservation::Commit(std::vector<ArrayParts> parts) {
+  return store_->Commit(&entries_, std::move(parts));
+}
+
+Result<Reservation> ArrayStore::Reserve(const std::string& identity, std::span<const ArraySpec> specs,
                                         const StoreOptions& options) {
   TILEWIRE_RETURN_IF_ERROR(CheckSeconds(ArrayEntry::kWords, options.seconds, limits_.longest_seconds,
                                         "options.store.ttl_seconds"));
-  auto entry = std::make_shared<ArrayEntry>(NewId(), spec);
-  entry->identity = identity;
-  entry->quota_bytes = entry->device_bytes();
-  entry->keep = KeepFor(options.seconds);
-  entry->evictable = options.evictable;
-  entry->key = options.key;
-  const auto bytes = static_cast<uint64_t>(entry->quota_bytes);
+  Entries entries;
+  int64_t bytes = 0;
+  for (const ArraySpec& spec : specs) {
+    const EntryPtr& entry = entries.emplace_back(std::make_shared<ArrayEntry>(NewId(), spec));
+    entry->identity = identity;
+    entry->quota_bytes = entry->device_bytes();
+    entry->keep = KeepFor(options.seconds);
+    entry->evictable = options.evictable;
+    entry->key = KeyOf(options.key, entries.size() - 1);
+    bytes += entry->quota_bytes;
+  }
   Reservation reservation;
   Entries freed;
   MutexLock lock(mutex_);
   if (!closed_.ok()) return Fail(closed_);
-  TILEWIRE_ASSIGN_OR_RETURN(ArrayEntry* const keyed, KeyedLocked(identity, options.key, spec));
-  if (keyed) {
-    reservation.existing_ = UseLocked(keyed);
+  TILEWIRE_ASSIGN_OR_RETURN(const std::vector<ArrayEntry*> keyed, KeyedLocked(entries));
+  if (std::find(keyed.begin(), keyed.end(), nullptr) == keyed.end()) {
+    for (ArrayEntry* const entry : keyed) reservation.existing_.push_back(UseLocked(entry));
     return reservation;
   }
-  TILEWIRE_RETURN_IF_ERROR(CheckQuotas(ArrayEntry::kWords, bytes, limits_.bytes, limits_.bytes_per_identity,
-                                       "device bytes of the array", bytes));
-  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(*entry, entries_.size() + pending_, kMaxArrays, &freed));
-  TakeLocked(*entry);
-  ++pending_;
-  reserved_ += entry->quota_bytes;
+  TILEWIRE_RETURN_IF_ERROR(
+      CheckQuotas(ArrayEntry::kWords, static_cast<uint64_t>(bytes), limits_.bytes, limits_.bytes_per_identity,
+                  specs.size() == 1 ? "device bytes of the array" : "device bytes of the arrays",
+                  static_cast<uint64_t>(bytes)));
+  TILEWIRE_RETURN_IF_ERROR(
+      MakeRoomLocked(identity, bytes, entries.size(), entries_.size() + pending_, kMaxArrays, &freed));
+  for (const EntryPtr& entry : entries) TakeLocked(*entry);
+  pending_ += entries.size();
+  reserved_ += bytes;
   reservation.store_ = this;
-  reservation.entry_ = std::move(entry);
+  reservation.entries_ = std::move(entries);
   return reservation;
 }
 
@@ -67,23 +95,35 @@ void ArrayStore::GiveUp(const ArrayEntry& entry) {
   ReturnLocked(entry);
 }
 
-Result<std::string> ArrayStore::Commit(EntryPtr* room, Memory memory, Ticket ticket) {
-  EntryPtr entry;
+Result<std::vector<std::string>> ArrayStore::Commit(Entries* room, std::vector<ArrayParts> parts) {
+  std::vector<std::string> ids;
+  bool evictable = false;
   {
     MutexLock lock(mutex_);
     if (!closed_.ok()) return Fail(closed_);
-    TILEWIRE_ASSIGN_OR_RETURN(const ArrayEntry* const keyed,
-                              KeyedLocked((*room)->identity, (*room)->key, (*room)->spec()));
-    if (keyed) return keyed->id();
-    entry = std::move(*room);
-    --pending_;
-    reserved_ -= entry->quota_bytes;
-    entry->Fill(std::move(memory), std::move(ticket));
-    AddLocked(entry);
-    if (!entry->key.empty()) keys_[{entry->identity, entry->key}] = entry.get();
+    TILEWIRE_ASSIGN_OR_RETURN(const std::vector<ArrayEntry*> keyed, KeyedLocked(*room));
+    for (size_t i = 0; i < room->size(); ++i) {
+      ids.push_back((keyed[i] ? keyed[i] : (*room)[i].get())->id());
+      if (keyed[i]) continue;
+      const EntryPtr entry = std::move((*room)[i]);
+      --pending_;
+      reserved_ -= entry->quota_bytes;
+      entry->Fill(std::move(parts[i].memory), std::move(parts[i].ticket));
+      AddLocked(entry);
+      if (!entry->key.empty()) keys_[{entry->identity, entry->key}] = entry.get();
+      evictable = evictable || entry->evictable;
+    }
   }
-  if (entry->evictable) on_idle_();
-  return entry->id();
+  if (evictable) on_idle_();
+  return ids;
+}
+
+Result<std::vector<ArrayEntry*>> ArrayStore::KeyedLocked(const Entries& entries) {
+  std::vector<ArrayEntry*> keyed;
+  for (const EntryPtr& entry : entries) {
+    TILEWIRE_ASSIGN_OR_RETURN(keyed.emplace_back(), KeyedLocked(entry->identity, entry->key, entry->spec()));
+  }
+  return keyed;
 }
 
 Result<ArrayEntry*> ArrayStore::KeyedLocked(const std::string& identity, const std::string& key,
@@ -97,11 +137,11 @@ Result<ArrayEntry*> ArrayStore::KeyedLocked(const std::string& identity, const s
     return nullptr;
   }
   if (entry->spec() == spec) return entry;
-  return BadValue(
-      "options.store.idempotency_key",
-      key + " for an array of dtype " + std::string(Name(spec.dtype)) + " and shape " + spec.shape.ToString(),
-      "dtype " + std::string(Name(entry->spec().dtype)) + " and shape " + entry->spec().shape.ToString() +
-          ", as the array that was stored with it");
+  return BadValue("options.store.idempotency_key",
+                  key.substr(0, key.find(kKeyEnd)) + " for an array of dtype " +
+                      std::string(Name(spec.dtype)) + " and shape " + spec.shape.ToString(),
+                  "dtype " + std::string(Name(entry->spec().dtype)) + " and shape " +
+                      entry->spec().shape.ToString() + ", as the array that was stored with it");
 }
 
 // --- arrays -------------------------------------------------------------------------------------------

@@ -1,15 +1,19 @@
 // Arrays that stay on the device, and how much of its memory they may take.
 //
-//   Reserve ──quota──> Reservation ──(a job brings the bytes)──Commit──> array ──Use──> jobs
+//   Reserve ──quota──> Reservation ──(a job brings the bytes)──Commit──> arrays ──Use──> jobs
 //                                                                          └ Delete, expiry, eviction, Close
+//
+// A job's arrays are reserved and committed together, all or none; from then on each is by itself.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/array/shape.h"
 #include "kernels/array/status.h"
@@ -85,12 +89,18 @@ struct ArrayEntry final : ResidentArray, Owned, std::enable_shared_from_this<Arr
     ticket_ = std::move(ticket);
     memory_ = std::move(memory);
   }
-  std::string key;  ///< StoreOptions::key
+  std::string key;  ///< StoreOptions::key, of a job's later results with what tells them apart
 };
 
 class ArrayStore;
 
-/// Room for an array that a job is about to make; given back when destroyed. Move-only.
+/// What an array is made of: its memory, and the right to that.
+struct ArrayParts {
+  Ticket ticket;  // first, so that it is given back last
+  Memory memory;
+};
+
+/// Room for the arrays that a job is about to make; given back when destroyed. Move-only.
 class Reservation {
  public:
   Reservation() = default;
@@ -98,22 +108,22 @@ class Reservation {
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation() { Drop(); }
 
-  explicit operator bool() const { return entry_ != nullptr; }
-  /// The array that was there already under the same key; then there is no room to commit to.
-  const ArrayUse& existing() const { return existing_; }
-  /// 0 without room.
-  int64_t device_bytes() const { return entry_ ? entry_->device_bytes() : 0; }
-  /// The array exists from now on, in `memory`, of which `ticket` is the right: its id. Or, under a key that
-  /// another job used meanwhile, that job's array, and the memory is freed. INVALID_ARGUMENT when that one
-  /// has another spec; or why the store was closed. Once.
-  Result<std::string> Commit(Memory memory, Ticket ticket);
+  explicit operator bool() const { return !entries_.empty(); }
+  /// The arrays that were there already under the same key; then there is no room to commit to. Else none.
+  const std::vector<ArrayUse>& existing() const { return existing_; }
+  /// Of each array; empty without room.
+  std::vector<int64_t> device_bytes() const;
+  /// The arrays exist from now on, made of `parts`: their ids. Or, under a key that another job used
+  /// meanwhile, that job's array, and the parts are freed. INVALID_ARGUMENT when such a one has another spec;
+  /// or why the store was closed: then there are none. Once.
+  Result<std::vector<std::string>> Commit(std::vector<ArrayParts> parts);
 
  private:
   friend class ArrayStore;
   void Drop();
   ArrayStore* store_ = nullptr;
-  std::shared_ptr<ArrayEntry> entry_;
-  ArrayUse existing_;
+  std::vector<std::shared_ptr<ArrayEntry>> entries_;  ///< null: committed
+  std::vector<ArrayUse> existing_;
 };
 
 /// Thread-safe. Outlives uses and reservations. Memory is freed, and hooks are called, without a lock held.
@@ -124,9 +134,10 @@ class ArrayStore final : public OwnedStore<ArrayEntry> {
   ArrayStore(std::string instance, const StoreLimits& limits, Timer* timer, std::function<void()> on_idle)
       : OwnedStore(std::move(instance), limits, timer, std::move(on_idle)) {}
 
-  /// Room for an array, idle evictable arrays making it where need be. RESOURCE_EXHAUSTED `LIMIT`: more than
-  /// the limits; `BUSY`: for now. INVALID_ARGUMENT: a time over the limit, or a key whose array is another.
-  Result<Reservation> Reserve(const std::string& identity, const ArraySpec& spec,
+  /// Room for arrays, 1 or more, idle evictable ones making it where need be. RESOURCE_EXHAUSTED `LIMIT`:
+  /// more than the limits; `BUSY`: for now. INVALID_ARGUMENT: a time over the limit, or a key whose array is
+  /// another. The key stands for all of them: where one is there no more, none is taken as there.
+  Result<Reservation> Reserve(const std::string& identity, std::span<const ArraySpec> specs,
                               const StoreOptions& options);
   /// Stat, Delete: as Use().
   Result<ArrayFacts> Stat(const std::string& id, const std::string& identity);
@@ -142,8 +153,10 @@ class ArrayStore final : public OwnedStore<ArrayEntry> {
   /// The array stored with that key, null where there is none; INVALID_ARGUMENT where its spec is another.
   Result<ArrayEntry*> KeyedLocked(const std::string& identity, const std::string& key, const ArraySpec& spec)
       TILEWIRE_REQUIRES(mutex_);
-  /// As Reservation::Commit; takes the entry unless it fails or finds another.
-  Result<std::string> Commit(EntryPtr* entry, Memory memory, Ticket ticket);
+  /// The same for each of `entries`.
+  Result<std::vector<ArrayEntry*>> KeyedLocked(const Entries& entries) TILEWIRE_REQUIRES(mutex_);
+  /// As Reservation::Commit; takes the entries unless it fails, but for those where it finds another.
+  Result<std::vector<std::string>> Commit(Entries* room, std::vector<ArrayParts> parts);
   void GiveUp(const ArrayEntry& entry);
   void ForgottenLocked(const ArrayEntry& entry) TILEWIRE_REQUIRES(mutex_) override;
   void ReleaseLocked(EntryPtr entry, Entries* freed) TILEWIRE_REQUIRES(mutex_) override;

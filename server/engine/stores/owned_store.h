@@ -109,21 +109,21 @@ class OwnedStore {
         std::chrono::duration<double>(seconds == 0 ? limits_.seconds : seconds));
   }
 
-  /// Room for an entry beside `there` others, of which `most` may be: idle evictable ones go for it, those
-  /// not used for longest first. BUSY, and nothing is gone, where that would not do.
-  Status MakeRoomLocked(const Entry& entry, size_t there, int64_t most, Entries* freed)
-      TILEWIRE_REQUIRES(mutex_) {
-    const int64_t bytes = entry.quota_bytes;
-    const auto owner = owners_.find(entry.identity);
+  /// Room for `added` entries of together `bytes` beside `there` others, of which `most` may be: idle
+  /// evictable ones go for it, those not used for longest first. BUSY, and nothing is gone, where that would
+  /// not do.
+  Status MakeRoomLocked(const std::string& identity, int64_t bytes, size_t added, size_t there, int64_t most,
+                        Entries* freed) TILEWIRE_REQUIRES(mutex_) {
+    const auto owner = owners_.find(identity);
     const int64_t owned = owner == owners_.end() ? 0 : owner->second.bytes;
     // What is over each limit; also of their number, since what is kept of each has no other bound.
     int64_t own_over = owned + bytes - limits_.bytes_per_identity, over = bytes_ + bytes - limits_.bytes;
-    int64_t number_over = static_cast<int64_t>(there) + 1 - most;
+    int64_t number_over = static_cast<int64_t>(there + added) - most;
     if (own_over <= 0 && over <= 0 && number_over <= 0) return {};
     int64_t own_idle = 0, idle = 0;
     for (const auto& [when, other] : idle_) {
       idle += other->quota_bytes;
-      if (other->identity == entry.identity) own_idle += other->quota_bytes;
+      if (other->identity == identity) own_idle += other->quota_bytes;
     }
     const StoreWords& words = Entry::kWords;
     if (own_over > own_idle) return QuotaFull(words, owned, bytes, limits_.bytes_per_identity, true);
@@ -133,8 +133,8 @@ class OwnedStore {
       for (auto next = idle_.begin(); next != idle_.end();) {
         Entry* const other = (next++)->second;
         if (own ? own_over <= 0 : over <= 0 && number_over <= 0) break;
-        if (own && other->identity != entry.identity) continue;
-        if (other->identity == entry.identity) own_over -= other->quota_bytes;
+        if (own && other->identity != identity) continue;
+        if (other->identity == identity) own_over -= other->quota_bytes;
         over -= other->quota_bytes;
         --number_over;
         EvictLocked(other, freed);

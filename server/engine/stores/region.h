@@ -64,8 +64,8 @@ struct RegionPart {
   std::byte* data() const { return region->data() + offset; }
   bool on_device() const { return region && region->on_device(); }
   /// INVALID_ARGUMENT unless `bytes` bytes from there on are in the region, begin where an array may, and,
-  /// where `write`, it is writable.
-  Status Holds(int64_t bytes, bool write) const;
+  /// where `write`, it is writable. `what` takes them: "the array has".
+  Status Holds(int64_t bytes, bool write, const std::string& what = "the array has") const;
   /// INVALID_ARGUMENT where `bytes` bytes from there on overlap `other_bytes` of `other`, both of the device:
   /// kernels write while they read. Both parts hold what they are to.
   Status LiesApart(int64_t bytes, const RegionPart& other, int64_t other_bytes) const;

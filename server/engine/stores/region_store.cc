@@ -14,7 +14,7 @@ Status RegionStore::EnterLocked(const RegionEntry& entry) {
   if (!closed_.ok()) return closed_;
   Entries none;  // are evictable
   const int64_t most = entry.on_device() ? kMaxRegions : MostRegions();  // memory of a device takes no file
-  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry, held_, most, &none));
+  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, most, &none));
   if (entry.on_device()) {
     int64_t& own = on_device_[entry.identity];
     if (own >= kMaxDeviceRegionsPerIdentity)

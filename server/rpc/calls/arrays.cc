@@ -58,7 +58,7 @@ Task<Status> GetCall::Serve() {
   v1::ExecuteResponse response;
   FillOpened(*this, response.mutable_opened());
   if (!co_await Write(*this, response)) co_return Disconnected();
-  std::string inlined;
+  std::vector<std::string> inlined;
   const Status sent = co_await SendOutput(*this, getting->chunk_bytes, &inlined);
   if (!sent.ok()) co_return sent;
   co_return co_await SendResult(*this, std::move(inlined));

@@ -215,7 +215,7 @@ Task<Status> ExecuteCall::Serve() {
   if (!co_await Write(call, response)) co_return Disconnected();
 
   ReadChunks(std::static_pointer_cast<ExecuteCall>(call.shared_from_this()));
-  std::string inlined;
+  std::vector<std::string> inlined;
   const Status sent = co_await SendOutput(call, opening->chunk_bytes, &inlined);
   if (!sent.ok() || joins) co_return sent;
   co_return co_await SendResult(call, std::move(inlined));

@@ -38,14 +38,15 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
   for (size_t from = 0; from < piece.bytes; from += chunk_bytes) {
     const size_t bytes = std::min(chunk_bytes, piece.bytes - from);
     Message message;
-    message.AddCopy(wire::ChunkHeader(0, piece.offset + from, std::nullopt, bytes));
+    message.AddCopy(wire::ChunkHeader(piece.result, piece.offset + from, std::nullopt, bytes));
     call.job->CountCopied(message.AddShared(piece.data + from, bytes, piece.hold, call.shared().drop_soon));
     Span span{.stage = Stage::kSend,
               .begin = Clock::now(),
               .track = Track(call),
               .index = (static_cast<uint64_t>(piece.offset) + from) /
                        static_cast<uint64_t>(call.job->block_bytes()),
-              .bytes = bytes};
+              .bytes = bytes,
+              .operand = piece.result};
     if (!co_await Write(call, message.Build())) co_return false;
     span.end = Clock::now();
     call.idle_watch().bytes_written.fetch_add(bytes);
@@ -56,9 +57,10 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
 
 }  // namespace
 
-Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlined) {
+Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::vector<std::string>* inlined) {
   const int stream = call.stream_number();
-  const bool in_result = call.job->operation().result_bytes() <= kInlineResultBytes;
+  const bool in_result = call.job->operation().payload_bytes() <= kInlineResultBytes;
+  inlined->resize(call.job->operation().results().size());
   const bool take = stream == 0 || !in_result;
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
@@ -67,21 +69,22 @@ Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlin
     if (!*piece) co_return Status();
     if (in_result) {
       call.job->CountCopied((*piece)->bytes);
-      inlined->append(reinterpret_cast<const char*>((*piece)->data), (*piece)->bytes);
+      (*inlined)[(*piece)->result].append(reinterpret_cast<const char*>((*piece)->data), (*piece)->bytes);
     } else if (!co_await SendPiece(call, **piece, chunk_bytes)) {
       co_return Disconnected();
     }
   }
 }
 
-QueueTask<Status> SendResult(StreamCall& call, std::string inlined) {
+QueueTask<Status> SendResult(StreamCall& call, std::vector<std::string> inlined) {
   const engine::Operation& operation = call.job->operation();
   v1::ExecuteResponse response;
-  v1::ArrayResult* array = response.mutable_result()->add_results();
-  DescribeResult(*call.job, array);
-  if (call.job->hands_out()) {
-    call.job->CountCopied(kResponseCopies * inlined.size());
-    array->set_data(std::move(inlined));
+  for (size_t i = 0; i < operation.results().size(); ++i) {
+    v1::ArrayResult* const array = response.mutable_result()->add_results();
+    DescribeResult(*call.job, i, array);
+    if (!call.job->hands_out()) continue;
+    call.job->CountCopied(kResponseCopies * inlined[i].size());
+    array->set_data(std::move(inlined[i]));
   }
   response.mutable_result()->set_numeric_version(std::string(operation.numeric_version()));
   ToProto(call.job->timing(), response.mutable_result()->mutable_timing());

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/rpc/calls/call.h"
 #include "tilewire/v1/kernels.pb.h"
@@ -36,10 +37,10 @@ QueueTask<bool> Write(StreamCall& call, grpc::ByteBuffer buffer);
 QueueTask<bool> Write(StreamCall& call, const v1::ExecuteResponse& response);
 /// What the client is told of the admitted job.
 void FillOpened(const StreamCall& call, v1::Opened* opened);
-/// Sends the runs of output that fall to this stream. A result that goes into the Result message is gathered
-/// in `inlined` by the first stream; the others then send none.
-Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::string* inlined);
-/// Sends the Result, with where it is if it was not sent.
-QueueTask<Status> SendResult(StreamCall& call, std::string inlined);
+/// Sends the runs of output that fall to this stream. Results that go into the Result message are gathered
+/// in `inlined`, one by one, by the first stream; the others then send none.
+Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::vector<std::string>* inlined);
+/// Sends the Result, with where the results are if they were not sent.
+QueueTask<Status> SendResult(StreamCall& call, std::vector<std::string> inlined);
 
 }  // namespace tilewire::rpc

@@ -18,14 +18,16 @@ constexpr int64_t kAlwaysHeldBytes = 64 * kKiB;
 static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
 static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::GaussianPdfResponse::kResultFieldNumber});
 static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::ComputeResponse::kResultsFieldNumber});
+static_assert(int{v1::RmseResponse::kNumericVersionFieldNumber} ==
+              int{v1::ComputeResponse::kNumericVersionFieldNumber});
 static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::TransposeResponse::kTimingFieldNumber});
 static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::GaussianPdfResponse::kTimingFieldNumber});
 static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::ComputeResponse::kTimingFieldNumber});
-/// Everything before the array's bytes.
-std::string ReplyHeader(const engine::Operation& operation) {
-  const auto bytes = static_cast<uint64_t>(operation.result_bytes());
+/// Everything between the array's bytes and those of the result before it.
+std::string ReplyHeader(const ArraySpec& array) {
+  const auto bytes = static_cast<uint64_t>(array.bytes());
   v1::ArrayResult result;
-  ToProto(operation.result(), result.mutable_spec());
+  ToProto(array, result.mutable_spec());
   const std::string spec = result.SerializeAsString();
   std::string header;
   wire::AppendLengthPrefix(
@@ -36,10 +38,11 @@ std::string ReplyHeader(const engine::Operation& operation) {
   return header;
 }
 
-/// Everything after them; all of it where the result is not in the reply.
+/// Everything after the last one's; all of it where results are not in the reply.
 std::string ReplyTail(const engine::Job& job) {
-  v1::RmseResponse tail;
-  if (!job.hands_out()) DescribeResult(job, tail.mutable_result());
+  v1::ComputeResponse tail;
+  for (size_t i = 0; !job.hands_out() && i < job.operation().results().size(); ++i)
+    DescribeResult(job, i, tail.add_results());
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
   ToProto(job.timing(), tail.mutable_timing());
   return tail.SerializeAsString();
@@ -84,7 +87,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   message.Clear();
   call.holding.Release();
   // Held until the client took it.
-  const int64_t reply_bytes = job->hands_out() ? job->operation().result_bytes() : 0;
+  const int64_t reply_bytes = job->hands_out() ? job->operation().payload_bytes() : 0;
   if (reply_bytes <= kAlwaysHeldBytes) {
     call.holding.Admit(reply_bytes);
   } else if (Status status = call.holding.Reach(reply_bytes); !status.ok()) {
@@ -94,12 +97,12 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   job->InputEnded();
   helping.Now();
   Message answer;
-  if (job->hands_out()) answer.AddCopy(ReplyHeader(job->operation()));
   for (;;) {
     auto piece = co_await OnAnyThread<Result<std::optional<engine::OutputPiece>>>(
         [&](auto resume) { job->NextOutput(std::move(resume)); });
     if (!piece) co_return piece.error();
     if (!*piece) break;
+    if ((*piece)->offset == 0) answer.AddCopy(ReplyHeader(job->operation().results()[(*piece)->result]));
     // Copied, so that a client that takes its reply slowly holds none of the job's memory, and no place in
     // flight; and dropped at once, because the next piece may need its buffer.
     answer.AddCopy((*piece)->data, (*piece)->bytes);

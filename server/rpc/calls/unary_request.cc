@@ -11,7 +11,7 @@
 namespace tilewire::rpc {
 namespace {
 
-// Room for everything of a reply but the array: spec, version, timing; and for spans when they are wanted.
+// Room for everything of a reply but the arrays: specs, version, timing; and for spans when they are wanted.
 constexpr int64_t kReplyOverhead = 4 * kKiB, kTraceOverhead = 256 * kKiB;
 
 Status CheckData(const wire::UnaryView::Payload& payload, const ArraySpec& spec, const std::string& field) {
@@ -86,7 +86,7 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
 
 Status CheckSizes(const UnaryRequest& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
-  const int64_t bytes = request.operation->result_bytes();
+  const int64_t bytes = request.operation->payload_bytes();
   if (bytes <= room || request.options.store || request.options.result_region) return {};
   return Status({.code = Code::kResourceExhausted,
                  .reason = "USE_EXECUTE",

@@ -22,7 +22,7 @@ struct UnaryRequest {
 using ParseUnary = Result<UnaryRequest>(const Received& message, Finder* finder);
 ParseUnary ParseRmse, ParseTranspose, ParseGaussianPdf, ParseCompute;
 
-/// RESOURCE_EXHAUSTED `USE_EXECUTE` where the result is too large for a reply.
+/// RESOURCE_EXHAUSTED `USE_EXECUTE` where the results are too large for a reply.
 Status CheckSizes(const UnaryRequest& request);
 /// `LIMIT` for a message that only Execute may have.
 Status CheckMessage(const Received& message);

@@ -61,13 +61,14 @@ void ToProto(const Timing& timing, v1::Timing* out) {
   out->set_spans_dropped(timing.spans_dropped);
 }
 
-void DescribeResult(const engine::Job& job, v1::ArrayResult* out) {
-  ToProto(job.operation().result(), out->mutable_spec());
-  if (job.stores()) out->set_array(job.stored_id());
+void DescribeResult(const engine::Job& job, size_t result, v1::ArrayResult* out) {
+  ToProto(job.operation().results()[result], out->mutable_spec());
+  if (job.stores()) out->set_array(job.stored_id(result));
   const engine::RegionPart& part = job.result_region();
   if (!part) return;
   out->mutable_region()->set_region(part.region->id());
-  out->mutable_region()->set_offset(part.offset);
+  out->mutable_region()->set_offset(part.offset +
+                                    static_cast<uint64_t>(job.operation().result_offset(result)));
 }
 
 namespace {

@@ -22,8 +22,8 @@ namespace tilewire::rpc {
 Result<ArraySpec> FromProto(const v1::ArraySpec& spec, const std::string& field);
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
 void ToProto(const Timing& timing, v1::Timing* out);
-/// What a job's result is and, where it is not handed out, where it is.
-void DescribeResult(const engine::Job& job, v1::ArrayResult* out);
+/// What a result of a job is and, where it is not handed out, where it is.
+void DescribeResult(const engine::Job& job, size_t result, v1::ArrayResult* out);
 
 /// How many operands an operation has; 0 where `operation` names none.
 size_t OperandCount(const v1::Operation& operation);

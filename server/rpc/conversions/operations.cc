@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "kernels/compare/problem.h"
 #include "kernels/gaussian/problem.h"
 #include "kernels/rmse/problem.h"
 #include "kernels/transpose/problem.h"
@@ -15,7 +16,6 @@ namespace tilewire::rpc {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
 /// One row an operation: the member of v1::Operation that names it.
 struct Row {
@@ -26,9 +26,10 @@ constexpr Row kTable[] = {
     {v1::Operation::kRmse, &rmse::kDescriptor},
     {v1::Operation::kTranspose, &transpose::kDescriptor},
     {v1::Operation::kGaussianPdf, &gaussian::kDescriptor},
+    {v1::Operation::kCompare, &compare::kDescriptor},
 };
 
-AttributeValue ValueOf(const Message& message, const FieldDescriptor* field) {
+AttributeValue ValueOf(const google::protobuf::Message& message, const FieldDescriptor* field) {
   const auto* const reflection = message.GetReflection();
   if (field->is_repeated()) {
     const auto all = reflection->GetRepeatedFieldRef<int32_t>(message, field);
@@ -63,7 +64,7 @@ Named NamedBy(const v1::Operation& operation) {
     if (row.member != operation.operation_case()) continue;
     Named named{.descriptor = row.descriptor, .attributes = {}};
     const auto* const member = v1::Operation::descriptor()->FindFieldByNumber(row.member);
-    const Message& message = operation.GetReflection()->GetMessage(operation, member);
+    const google::protobuf::Message& message = operation.GetReflection()->GetMessage(operation, member);
     for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor* const field = message.GetDescriptor()->field(i);
       named.attributes.Set(field->name(), ValueOf(message, field));

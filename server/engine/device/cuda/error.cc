@@ -8,7 +8,7 @@ namespace {
 
 // Newer than the oldest CUDA toolkit that this builds with.
 constexpr int kErrorContained = 226, kErrorTensorMemoryLeak = 721;
-constexpr int64_t kRetryAfterMs = 100;
+constexpr int64_t kDriverRetryMs = 100;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ Status ToStatus(cudaError_t error, std::string_view what, const char* file, int 
   std::string message(what);
   message.append(": ").append(cudaGetErrorName(error)).append(" (").append(cudaGetErrorString(error));
   message.append("), ").append(name).append(":").append(std::to_string(line));
-  if (kind == CudaErrorClass::kOutOfMemory) return Busy("out of memory: " + message, kRetryAfterMs);
+  if (kind == CudaErrorClass::kOutOfMemory) return Busy("out of memory: " + message, kDriverRetryMs);
   return Status(Code::kInternal, kind == CudaErrorClass::kFatal ? "DEVICE_FAILED" : "INTERNAL_ERROR",
                 message);
 }

@@ -1,0 +1,221 @@
+"""The same calls with ``await``.
+
+    async with tilewire.aio.connect("server:50051") as c:
+        values = await asyncio.gather(*(c.rmse(x, reference) for x in candidates))
+
+Any number of calls are under way at a time on one event loop; threads that never take the interpreter's lock run them.
+Cancelling a task cancels its call at the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any, TypeVar, Unpack
+
+import numpy as np
+
+from . import _core
+from ._client import Axes, make_link
+from ._errors import FailedPrecondition, closed
+from ._jobs import Job, Link
+from ._options import CallOptions, Output, Via
+from ._remote import Remote
+from ._timing import Timing
+from ._trace import Trace
+
+T = TypeVar("T")
+
+#: Calls that a client has under way at a time; more wait for their turn.
+MOST_CALLS = 256
+
+
+class _Runner:
+    """The calls of one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._pool = _core.Pool(MOST_CALLS)
+        self._numbers = itertools.count()
+        self._pending: dict[int, tuple[Job[Any], asyncio.Future[None]]] = {}
+        loop.add_reader(self._pool.descriptor, self._finished)
+
+    def submit(self, job: Job[Any]) -> asyncio.Future[None]:
+        number = next(self._numbers)
+        done: asyncio.Future[None] = self.loop.create_future()
+        self._pending[number] = job, done
+        self._pool.submit(job.call, number)
+        return done
+
+    def _finished(self) -> None:
+        for number in self._pool.finished():
+            _, done = self._pending.pop(number)
+            if not done.done():
+                done.set_result(None)
+
+    def close(self) -> None:
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._pool.descriptor)
+        self._pool.close()  # cancels what runs and waits for it
+        for _, done in self._pending.values():
+            if not done.done() and not self.loop.is_closed():
+                done.cancel()
+        self._pending.clear()
+
+
+class _Calls:
+    """What a client knows of its calls, and how it runs them."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.runner: _Runner | None = None
+        self.last: _core.Call | None = None
+        self.traces: list[Trace] = []
+        self._making = threading.Lock()
+
+    async def run(self, job: Job[T]) -> T:
+        loop = asyncio.get_running_loop()
+        with self._making:
+            if self.closed:
+                raise closed("client")
+            if self.runner is None:
+                self.runner = _Runner(loop)
+        if self.runner.loop is not loop:
+            raise FailedPrecondition("this client belongs to another event loop", reason="OTHER_LOOP")
+        try:
+            await self.runner.submit(job)
+        except asyncio.CancelledError:
+            job.call.cancel()
+            raise
+        self.last = job.call
+        job.call.check()
+        for trace in self.traces:
+            trace.add(job.title, job.call)
+        return job.finish()
+
+    def close(self) -> None:
+        self.closed = True
+        runner, self.runner = self.runner, None
+        if runner is not None:
+            runner.close()
+
+
+class RemoteArray(Remote):
+    """An array that stays at the server, an operand of any call of its client; deleted with this object.
+
+    ``async with``: deleted when the block ends, without holding up the loop.
+    """
+
+    async def get(self, out: Any = None) -> Any:
+        """Fetches it: an ndarray of `shape` and `dtype`, or `out`, which has both."""
+        return await self._link.run(self._link.get_job(self, out, {}))
+
+    async def delete(self) -> None:
+        """Deletes it at the server now."""
+        await asyncio.get_running_loop().run_in_executor(None, self._drop)
+
+    async def __aenter__(self) -> RemoteArray:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.delete()
+
+
+class Client:
+    """As `tilewire.Client`, but its calls are awaited. For one event loop: the one of its first call."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._calls = _Calls()
+        link.run = self._run = self._calls.run
+
+    def __repr__(self) -> str:
+        return f"<tilewire.aio.Client of {self._link.address}{', closed' if self._link.closed else ''}>"
+
+    @property
+    def address(self) -> str:
+        """The server's."""
+        return self._link.address
+
+    @property
+    def timing(self) -> Timing | None:
+        """Where the time of the call that ended last went; None before the first."""
+        return Timing.of_call(self._calls.last)
+
+    def trace(self, path: str | os.PathLike[str] | None = None) -> Trace:
+        """``with c.trace("t.svg"):`` draws the calls that end in the block; see `tilewire.Trace`."""
+        return Trace(path, self._calls.traces.append, self._calls.traces.remove)
+
+    @property
+    def _traced(self) -> bool:
+        return bool(self._calls.traces)
+
+    # --- operations
+    async def rmse(self, a: Any, b: Any, axis: Axes = None, output: Output = "rmse", *, out: Any = None,
+                   store: bool = False, **call: Unpack[CallOptions]) -> Any:  # fmt: skip
+        """As `tilewire.Client.rmse`."""
+        link = self._link
+        op = link.rmse_op(axis, output)
+        operands = link.operand(a, "a"), link.operand(b, "b")
+        result = await self._run(link.operate("rmse", op, operands, out, store, RemoteArray, call, self._traced))
+        return float(result) if type(result) is np.ndarray and result.ndim == 0 and out is None else result
+
+    async def transpose(self, a: Any, axes: Axes = None, out: Any = None, *, store: bool = False,
+                        **call: Unpack[CallOptions]) -> Any:  # fmt: skip
+        """As `tilewire.Client.transpose`."""
+        op, operand = self._link.transpose_of(a, axes)
+        return await self._run(self._link.operate("transpose", op, [operand], out, store, RemoteArray, call, self._traced))
+
+    async def gaussian_pdf(self, x: Any, mean: float, stddev: float, out: Any = None, *, store: bool = False,
+                           **call: Unpack[CallOptions]) -> Any:  # fmt: skip
+        """As `tilewire.Client.gaussian_pdf`."""
+        return await self._run(self._link.pdf_job(x, mean, stddev, out, store, RemoteArray, call, self._traced))
+
+    # --- what stays at the server
+    async def put(self, a: Any, ttl: float | None = None, evictable: bool = False, **call: Unpack[CallOptions]) -> RemoteArray:
+        """As `tilewire.Client.put`."""
+        return await self._run(self._link.put_job(a, ttl, evictable, RemoteArray, call, self._traced))
+
+    # --- the server: short questions, by the loop's executor
+    async def array(self, id: str, **call: Unpack[CallOptions]) -> RemoteArray:
+        """As `tilewire.Client.array`."""
+        return await asyncio.to_thread(self._link.attach, id, RemoteArray, call)
+
+    async def arrays(self, **call: Unpack[CallOptions]) -> list[str]:
+        """As `tilewire.Client.arrays`."""
+        return await asyncio.to_thread(self._link.core().list, self._link.options(call))
+
+    async def describe(self, **call: Unpack[CallOptions]) -> dict[str, Any]:
+        """As `tilewire.Client.describe`."""
+        return await asyncio.to_thread(self._link.core().describe, self._link.options(call))
+
+    async def ping(self, **call: Unpack[CallOptions]) -> float:
+        """As `tilewire.Client.ping`."""
+        return await asyncio.to_thread(self._link.core().ping, self._link.options(call))
+
+    async def close(self) -> None:
+        """Cancels calls that are under way, waits for them, and closes the connection."""
+        self._link.close()
+        self._calls.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def connect(
+    address: str = "localhost:50051",
+    via: Via = "auto",
+    connections: int = 0,
+    timeout: float | None = None,
+    *,
+    metadata: Mapping[str, str] | None = None,
+    dead_peer: float = 30.0,
+) -> Client:
+    """As `tilewire.connect`."""
+    return Client(make_link(address, via, connections, timeout, metadata, dead_peer))

@@ -1,0 +1,195 @@
+"""Arrays of Dask, computed by several servers: the bits of one.
+
+    import dask.array as da, tilewire.dask
+    value = tilewire.dask.rmse(X, Y, servers=["one:50051", "two:50051"]).compute()
+
+The order in which `rmse.1` adds is a tree over tiles of 4096 elements. Servers compute the sums of pieces that begin at
+multiples of 4096 · 2^k elements and are as long, each of which is a node of that tree; adding those in the tree's order gives
+what one server gives, whatever the chunks, workers and servers were, and whichever of them had to stand in for another.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._client import Axes, Client, connect
+from ._errors import DeadlineExceeded, Error, Exhausted, Unavailable, invalid, unsupported
+from ._options import Output
+from ._options import axes as checked_axes
+from ._options import output as checked_output
+from ._options import reduced
+
+try:
+    from dask import array
+except ImportError as error:
+    raise ImportError("tilewire.dask needs Dask: pip install tilewire[dask]") from error
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+da: Any = array  # half of it has no types
+TILE = 4096
+#: Of one operand of one call, about.
+PIECE_BYTES = 32 << 20
+#: A server that failed is asked last for so long.
+SHUNNED_SECONDS = 10.0
+
+
+class RechunkWarning(UserWarning):
+    """Chunks do not lie where sums may be cut: Dask moves elements between them first."""
+
+
+class _Servers:
+    """The connections of this process, made once for all tasks. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clients: dict[tuple[int, str], Client] = {}
+        self._failed: dict[str, float] = {}
+
+    def client(self, address: str) -> Client:
+        with self._lock:
+            return self._clients.setdefault((os.getpid(), address), connect(address, connections=1))
+
+    def order(self, addresses: Sequence[str], number: int) -> list[str]:
+        """Which to ask for piece `number`, first to last: in turn, those that failed lately at the end."""
+        turn = [addresses[(number + n) % len(addresses)] for n in range(len(addresses))]
+        now = time.monotonic()
+        return sorted(turn, key=lambda address: now - self._failed.get(address, -math.inf) < SHUNNED_SECONDS)
+
+    def failed(self, address: str) -> None:
+        self._failed[address] = time.monotonic()
+
+
+_servers = _Servers()
+
+
+def _sums(x: npt.NDArray[Any], y: npt.NDArray[Any], addresses: Sequence[str], timeout: float | None,
+          block_info: Any = None) -> npt.NDArray[np.float64]:  # fmt: skip
+    """Sums of squares of the rows of one piece, by whichever server answers: shape (rows, 1)."""
+    location = block_info[0]["chunk-location"] if block_info else (0, 0)
+    number = location[0] * (block_info[0]["num-chunks"][1] if block_info else 1) + location[1]
+    errors = []
+    for address in _servers.order(addresses, number):
+        try:
+            sums = _servers.client(address).rmse(x, y, 1, "sum_squares", timeout=timeout, max_attempts=3)
+        except (Unavailable, DeadlineExceeded, Exhausted) as error:
+            _servers.failed(address)
+            errors.append(f"{address}: {error}")
+            continue
+        return np.asarray(sums).reshape(-1, 1)
+    raise Unavailable("no server could do a piece: " + "; ".join(errors), reason="NO_SERVER")
+
+
+def _merge(nodes: npt.NDArray[np.float64], count: int, output: str) -> npt.NDArray[np.float64]:
+    """The tree over nodes (rows, nodes of one level), and what is made of its root."""
+    while nodes.shape[1] > 1:
+        pairs = nodes[:, 0:-1:2] + nodes[:, 1::2]
+        nodes = np.concatenate([pairs, nodes[:, -1:]], axis=1) if nodes.shape[1] % 2 else pairs
+    total = nodes[:, 0]
+    if output != "sum_squares":
+        total = total / count
+    if output == "rmse":
+        total = np.sqrt(total)
+    return np.where(np.isnan(total), np.nan, total)
+
+
+def _piece(rows: int, columns: int, itemsize: int) -> tuple[int, int]:
+    """Rows and columns of a piece: whole rows where they fit, else runs of 4096 · 2^k columns of single rows."""
+    most = max(PIECE_BYTES // itemsize, TILE)
+    if columns <= most:
+        return min(rows, max(1, most // columns)), columns
+    return 1, TILE << (most // TILE).bit_length() - 1
+
+
+def _rows(x: Any, kept: Sequence[int], axes: Sequence[int], shape: tuple[int, int]) -> Any:
+    """As a matrix: what stays by what is reduced, both in the array's order."""
+    return x.transpose([*kept, *axes]).reshape(shape)
+
+
+def _as_dask(x: Any, like: Any, field: str) -> Any:
+    if isinstance(x, da.Array):
+        if any(math.isnan(extent) for extent in x.shape):
+            raise invalid(field, f"of unknown shape {x.shape}", "known chunks: x.compute_chunk_sizes()")
+        return x
+    if not hasattr(x, "dtype") or not hasattr(x, "shape"):
+        raise unsupported(field, f"a {type(x).__qualname__}", "a Dask array or a numpy array")
+    return da.from_array(x, chunks=like.chunks if isinstance(like, da.Array) and like.shape == x.shape else "auto")
+
+
+def rmse(X: Any, Y: Any, axis: Axes = None, output: Output = "rmse", *, servers: Sequence[str | Client],
+         timeout: float | None = 120.0) -> Any:  # fmt: skip
+    """Root-mean-square error of two arrays of Dask, by several servers, with the bits of one; see `tilewire.Client.rmse`.
+
+    Args:
+        X, Y: equal shape and dtype; a Dask array, or a numpy array beside one.
+        axis, output: as for `tilewire.Client.rmse`.
+        servers: addresses, or clients for theirs. A piece whose server fails is given to the next.
+        timeout: seconds for a piece at one server; then the next one is asked.
+
+    Returns: a Dask array, float64, of the axes that stay (0-d where none does): nothing is computed yet. Its tasks raise
+    Unavailable where no server answers.
+
+    Chunks that lie otherwise than sums may be cut are moved by Dask, and a RechunkWarning says so: best are 1-d arrays
+    cut at 4096 · 2^k elements, or chunks that hold all of the reduced axes.
+    """
+    addresses = [server.address if isinstance(server, Client) else server for server in servers]
+    if not addresses or not all(isinstance(address, str) and address for address in addresses):
+        raise invalid("servers", repr(list(servers)), "one address or client at least")
+    checked_output(output)
+    x = _as_dask(X, Y, "X")
+    y = _as_dask(Y, x, "Y")
+    if x.shape != y.shape:
+        raise invalid("Y.shape", y.shape, f"{x.shape}, as X")
+    if x.dtype != y.dtype:
+        raise invalid("Y.dtype", y.dtype, f"{x.dtype}, as X")
+    axes = _reduced(axis, x.ndim)
+    kept = [n for n in range(x.ndim) if n not in axes]
+    batch = tuple(x.shape[n] for n in kept)
+    rows, columns = math.prod(batch), math.prod(x.shape[n] for n in axes)
+    if rows * columns == 0:
+        raise invalid("X.shape", x.shape, "no empty axis")
+    chunks = _piece(rows, columns, x.dtype.itemsize)
+    matrices = []
+    for name, given in (("X", x), ("Y", y)):
+        matrix = _rows(given, kept, axes, (rows, columns)).rechunk(chunks)
+        if not _lies_well(given, kept, axes, matrix):
+            warnings.warn(f"{name}: chunks {given.chunksize} are cut anew, as {matrix.chunksize} of {matrix.shape}", RechunkWarning,
+                          stacklevel=2)  # fmt: skip
+        matrices.append(matrix)
+    x, y = matrices
+    sums = da.map_blocks(_sums, x, y, addresses, timeout, dtype=np.float64, chunks=(x.chunks[0], (1,) * x.numblocks[1]),
+                         meta=np.empty((0, 0)))  # fmt: skip
+    merged = sums.rechunk({1: -1}).map_blocks(_merge, columns, output, dtype=np.float64, drop_axis=1, meta=np.empty(0))
+    return merged.reshape(batch)
+
+
+def _reduced(axis: Axes, rank: int) -> list[int]:
+    """The axes to reduce in the array's order."""
+    listed = reduced(axis) or list(range(rank))
+    for one in listed:
+        if not -rank <= one < rank:
+            raise invalid("axis", one, f"{-rank} to {rank - 1}")
+    axes = sorted(one % rank for one in listed)
+    if len(set(axes)) < len(axes):
+        raise invalid("axis", checked_axes(axis, "axis"), "each axis once")
+    return axes
+
+
+def _lies_well(given: Any, kept: Sequence[int], axes: Sequence[int], matrix: Any) -> bool:
+    """Whether the pieces are the chunks, so that no element moves from one to another."""
+    return math.prod(given.numblocks) == math.prod(matrix.numblocks) and all(
+        len(given.chunks[n]) == 1 for n in itertools.islice(axes, 1 if not kept else 0, None)
+    )
+
+
+__all__ = ["Error", "RechunkWarning", "rmse"]

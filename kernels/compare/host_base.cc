@@ -1,0 +1,4 @@
+// The tile code for the compiler's default target; its compile options stand in sources.cmake.
+#define TILEWIRE_COMPARE_ISA kHostBase
+#define TILEWIRE_COMPARE_ISA_NAME "base"
+#include "kernels/compare/host_tiles.inc"

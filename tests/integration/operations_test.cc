@@ -1,0 +1,285 @@
+// Every operation of the server's table, in every form of call, over every way for arrays to come and go: the
+// same bits, those of a reference. An operation adds a row here.
+#include "tests/integration/operations.h"
+
+#include <algorithm>
+
+#include "tests/unit/compare_reference.h"
+
+namespace tilewire::testing {
+namespace {
+
+v1::ArraySpec SpecOf(v1::DType dtype, const std::vector<int64_t>& shape) {
+  v1::ArraySpec spec;
+  SetSpec(&spec, dtype, shape);
+  return spec;
+}
+
+/// Random bytes; floats are finite, 0 to 2, so that sums tell one element from another.
+std::string ValuesOf(const v1::ArraySpec& proto, uint64_t seed) {
+  const ArraySpec spec = FromProto(proto);
+  std::string bytes = Bytes(static_cast<size_t>(spec.bytes()), seed);
+  const auto size = static_cast<size_t>(SizeOf(spec.dtype));
+  if (spec.dtype == DType::kF32 || spec.dtype == DType::kF64)
+    for (size_t at = size - 1; at < bytes.size(); at += size) bytes[at] = 0x3f;
+  return bytes;
+}
+
+// --- rows -----------------------------------------------------------------------------------------------
+
+Sample RmseSample(v1::DType dtype, const std::vector<int64_t>& shape, const std::vector<int>& axes) {
+  Sample sample{.specs{2, SpecOf(dtype, shape)}};
+  auto* const op = sample.operation.mutable_rmse();
+  for (const int axis : axes) op->add_axes(axis);
+  for (uint64_t i = 0; i < 2; ++i) sample.operands.push_back(ValuesOf(sample.specs[i], i + 1));
+  sample.results = {HostRmse(sample.operands[0], sample.operands[1], static_cast<DType>(dtype), shape, axes)};
+  return sample;
+}
+
+Sample TransposeSample(v1::DType dtype, const std::vector<int64_t>& shape, const std::vector<int>& axes) {
+  Sample sample{.specs{SpecOf(dtype, shape)}};
+  auto* const op = sample.operation.mutable_transpose();
+  for (const int axis : axes) op->add_axes(axis);
+  sample.operands = {ValuesOf(sample.specs[0], 3)};
+  sample.results = {HostTranspose(sample.operands[0], static_cast<DType>(dtype), shape, axes)};
+  return sample;
+}
+
+Sample GaussianSample(v1::DType dtype, const std::vector<int64_t>& shape, double mean, double stddev) {
+  Sample sample{.specs{SpecOf(dtype, shape)}};
+  sample.operation.mutable_gaussian_pdf()->set_mean(mean);
+  sample.operation.mutable_gaussian_pdf()->set_stddev(stddev);
+  sample.operands = {ValuesOf(sample.specs[0], 4)};
+  sample.results = {HostGaussian(sample.operands[0], static_cast<DType>(dtype), shape, mean, stddev)};
+  return sample;
+}
+
+Sample CompareSample(v1::DType dtype, const std::vector<int64_t>& shape, const std::vector<int>& axes,
+                     const std::vector<int>& metrics = {}) {
+  Sample sample{.specs{2, SpecOf(dtype, shape)}};
+  auto* const op = sample.operation.mutable_compare();
+  for (const int axis : axes) op->add_axes(axis);
+  for (const int metric : metrics) op->add_metrics(static_cast<v1::CompareMetric>(metric));
+  for (uint64_t i = 0; i < 2; ++i) sample.operands.push_back(ValuesOf(sample.specs[i], i + 5));
+  std::vector<compare::reference::Bytes> operands;
+  for (const std::string& operand : sample.operands) operands.emplace_back(operand.begin(), operand.end());
+  const auto results =
+      compare::reference::Results(FromProto(sample.specs[0]), {axes.begin(), axes.end()},
+                                  {metrics.begin(), metrics.end()}, operands[0], operands[1]);
+  for (const auto& result : results) sample.results.emplace_back(result.begin(), result.end());
+  return sample;
+}
+
+/// Some 10 MB an operand, in few elements: more ranges than the budget of the windowed test has room for.
+const std::vector<int64_t> kLarge{1300, 1000};
+
+/// One row an operation.
+const Row kRows[] = {
+    {"rmse",
+     [] {
+       return std::vector{RmseSample(v1::DTYPE_F32, {37, 111}, {}), RmseSample(v1::DTYPE_F32, {37, 111}, {0}),
+                          RmseSample(v1::DTYPE_U8, {801, 333}, {1}),
+                          RmseSample(v1::DTYPE_F64, {901, 99}, {})};
+     },
+     [] { return RmseSample(v1::DTYPE_F64, kLarge, {}); }},
+    {"transpose",
+     [] {
+       return std::vector{TransposeSample(v1::DTYPE_F32, {37, 111}, {}),
+                          TransposeSample(v1::DTYPE_I16, {20, 61, 99}, {0, 2, 1}),
+                          TransposeSample(v1::DTYPE_U8, {999, 333}, {1, 0})};
+     },
+     nullptr},
+    {"gaussian_pdf",
+     [] {
+       return std::vector{GaussianSample(v1::DTYPE_F32, {37, 111}, 0.5, 0.25),
+                          GaussianSample(v1::DTYPE_F64, {30, 1200}, -1, 3)};
+     },
+     [] { return GaussianSample(v1::DTYPE_F64, kLarge, 0, 1); }},
+    {"compare",
+     [] {
+       return std::vector{CompareSample(v1::DTYPE_F32, {37, 111}, {}),
+                          CompareSample(v1::DTYPE_F32, {37, 111}, {0}),
+                          CompareSample(v1::DTYPE_U8, {801, 333}, {1}, {8, 7, 10}),
+                          CompareSample(v1::DTYPE_F64, {901, 99}, {}, {3})};
+     },
+     [] { return CompareSample(v1::DTYPE_F64, kLarge, {}); }},
+};
+
+}  // namespace
+
+std::span<const Row> Rows() {
+  return kRows;
+}
+
+namespace {
+
+// --- every way, the same bits -----------------------------------------------------------------------------
+
+class EveryWay : public OnBoth {
+ protected:
+  /// Calls `function` for every sample of every operation.
+  template <typename Function>
+  void ForEach(const Function& function) {
+    for (const Descriptor* const descriptor : rpc::Operations()) {
+      const auto samples = RowOf(*descriptor).samples();
+      for (size_t i = 0; i < samples.size(); ++i) {
+        SCOPED_TRACE(std::string(descriptor->name) + ", sample " + std::to_string(i));
+        function(samples[i]);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  /// What every answer says, wherever the results are.
+  static void ExpectAnswer(const Answer& answer, const Sample& sample) {
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    ASSERT_EQ(answer.results.size(), sample.results.size());
+    const auto problem = ProblemOf(sample);
+    EXPECT_EQ(answer.numeric_version, problem->numeric_version());
+    for (size_t i = 0; i < answer.results.size(); ++i) {
+      EXPECT_EQ(FromProto(answer.results[i].spec()), problem->results()[i]);
+    }
+  }
+  /// The results are in the answer.
+  static void ExpectBytes(const Answer& answer, const Sample& sample) {
+    ASSERT_NO_FATAL_FAILURE(ExpectAnswer(answer, sample));
+    for (size_t i = 0; i < sample.results.size(); ++i) {
+      EXPECT_TRUE(answer.results[i].data() == sample.results[i]) << "result " << i;
+      EXPECT_EQ(answer.results[i].array(), "");
+      EXPECT_FALSE(answer.results[i].has_region());
+    }
+  }
+  /// They are arrays of their own, which go here.
+  void ExpectStored(const Answer& answer, const Sample& sample) {
+    ASSERT_NO_FATAL_FAILURE(ExpectAnswer(answer, sample));
+    for (size_t i = 0; i < sample.results.size(); ++i) {
+      EXPECT_EQ(answer.results[i].data(), "");
+      EXPECT_TRUE(me.Get(answer.results[i].array()).bytes == sample.results[i]) << "result " << i;
+      EXPECT_TRUE(me.Delete(answer.results[i].array()).ok());
+    }
+  }
+  std::vector<std::string> PutAll(const Sample& sample) {
+    std::vector<std::string> ids;
+    for (size_t i = 0; i < sample.operands.size(); ++i) {
+      v1::Open open;
+      open.mutable_put();
+      *open.add_operands() = sample.specs[i];
+      ids.push_back(me.Put(open, sample.operands[i]).id);
+    }
+    return ids;
+  }
+
+  TestServer server{device(), RegionOptions()};
+  RegionCaller me{server};
+};
+TILEWIRE_ON_BOTH(EveryWay);
+
+TEST_P(EveryWay, UnaryCalls) {
+  ForEach([&](const Sample& sample) {
+    ExpectBytes(Computed(me, RequestOf(sample)), sample);
+    if (const auto typed = ByTypedMethod(server, sample)) ExpectBytes(*typed, sample);
+  });
+  server.ExpectIdle();
+}
+
+TEST_P(EveryWay, StreamsOfAnyBlocks) {
+  ForEach([&](const Sample& sample) {
+    for (const bool older : {false, true}) {
+      auto open = OpenOf(sample, older);
+      if (!open) continue;
+      ExpectBytes(Executed(server, *open, sample.operands), sample);
+      ExpectBytes(Executed(server, *open, sample.operands, 2), sample);
+      open->mutable_options()->set_block_bytes(4096);
+      open->mutable_options()->set_output_chunk_bytes(5000);
+      ExpectBytes(Executed(server, *open, sample.operands), sample);
+      ExpectBytes(Executed(server, *open, sample.operands, 2), sample);
+      open->mutable_options()->set_sequential(true);
+      ExpectBytes(Executed(server, *open, sample.operands), sample);
+    }
+  });
+  server.ExpectIdle();
+}
+
+TEST_P(EveryWay, OperandsAndResultsThatStay) {
+  ForEach([&](const Sample& sample) {
+    const auto ids = PutAll(sample);
+    v1::Open open = *OpenOf(sample, false);
+    for (uint32_t i = 0; i < ids.size(); ++i) Refer(&open, i, ids[i]);
+    v1::ComputeRequest request = RequestOf(sample, ids);
+    ExpectBytes(Executed(server, open, {}), sample);
+    ExpectBytes(Computed(me, request), sample);
+    open.mutable_options()->mutable_store();
+    request.mutable_options()->mutable_store();
+    ExpectStored(Executed(server, open, {}), sample);
+    ExpectStored(Computed(me, request), sample);
+    // The first operand is sent.
+    open.mutable_references()->DeleteSubrange(0, 1);
+    std::vector<std::string> sent(sample.operands.size());
+    sent[0] = sample.operands[0];
+    ExpectStored(Executed(server, open, sent), sample);
+    open.mutable_options()->clear_store();
+    ExpectBytes(Executed(server, open, sent), sample);
+    for (const std::string& id : ids) EXPECT_TRUE(me.Delete(id).ok());
+  });
+  server.ExpectIdle();
+}
+
+TEST_P(EveryWay, RegionsInAndOut) {
+  constexpr size_t kGap = 300;
+  ForEach([&](const Sample& sample) {
+    const auto results = static_cast<size_t>(ProblemOf(sample)->result_bytes());
+    SharedFile file(sample.operands.size() * (sample.operands[0].size() + 4) + kGap + results);
+    const std::string id = me.Register(file);
+    v1::Open open = *OpenOf(sample, false);
+    v1::ComputeRequest request = RequestOf(sample);
+    size_t at = 0;
+    for (uint32_t i = 0; i < sample.operands.size(); ++i, at += sample.operands[0].size() + 4) {
+      file.Write(at, sample.operands[i].data(), sample.operands[i].size());
+      ReferToRegion(&open, i, id, at);
+      request.mutable_operands(static_cast<int>(i))->clear_data();
+      At(request.mutable_operands(static_cast<int>(i))->mutable_region(), id, at);
+    }
+    ExpectBytes(Executed(server, open, {}), sample);
+    ExpectBytes(Computed(me, request), sample);
+    At(open.mutable_options()->mutable_result_region(), id, at + kGap);
+    At(request.mutable_options()->mutable_result_region(), id, at + kGap);
+    for (const bool unary : {false, true}) {
+      std::fill(file.data() + at, file.data() + file.bytes(), std::byte{0x5a});
+      const Answer answer = unary ? Computed(me, request) : Executed(server, open, {});
+      ASSERT_NO_FATAL_FAILURE(ExpectAnswer(answer, sample));
+      std::string expected(kGap + results, 0x5a);
+      for (size_t i = 0; i < sample.results.size(); ++i) {
+        const v1::RegionPlace& place = answer.results[i].region();
+        EXPECT_EQ(place.region(), id);
+        EXPECT_EQ((place.offset() - at - kGap) % 256, 0U);
+        expected.replace(place.offset() - at, sample.results[i].size(), sample.results[i]);
+      }
+      EXPECT_TRUE(file.Read(at, kGap + results) == expected) << "and nothing else is written";
+    }
+    EXPECT_TRUE(me.Unregister(id).ok());
+  });
+  server.ExpectIdle();
+}
+
+TEST(Operations, OfArraysThatDoNotFitPassThroughAWindow) {
+  TestServer::Options options;
+  options.engine.device_bytes = 16 << 20;
+  options.engine.block_bytes = 1 << 20;
+  TestServer server(DeviceAt(Where::kHost), options);
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(row.name);
+    if (row.large == nullptr) continue;
+    const Sample sample = row.large();
+    for (const size_t streams : {1, 2}) {
+      const Answer answer = Executed(server, *OpenOf(sample, false), sample.operands, streams);
+      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+      EXPECT_GT(answer.opened.window_bytes(), 0U);
+      ASSERT_EQ(answer.results.size(), sample.results.size());
+      for (size_t i = 0; i < sample.results.size(); ++i)
+        EXPECT_TRUE(answer.results[i].data() == sample.results[i]);
+    }
+  }
+  server.ExpectIdle();
+}
+
+}  // namespace
+}  // namespace tilewire::testing
