@@ -81,14 +81,13 @@ TEST(Connections, EndsAreSeen) {
 
 TEST(Connections, WhoDoesNotBeginHttp2IsClosed) {
   auto options = OnLoopback();
-  options.rpc.connections.handshake_seconds = 0.5;
+  options.rpc.connections.handshake_seconds = 0.1;
   TestServer server(options);
-  RawConnection silent(server.address());
-  silent.WaitForEnd();
-  RawConnection half(server.address());
+  RawConnection silent(server.address()), half(server.address());
   half.Send(kPreface.substr(0, 10));
+  silent.WaitForEnd();
   half.WaitForEnd();
-  ExpectUnharmed(server);
+  EXPECT_TRUE(Eventually([&] { return server.observer().closed() == 2; }));
 }
 
 TEST(Connections, WithoutCallsTheyAreClosedAndComeBack) {
@@ -152,10 +151,14 @@ TEST(Connections, MoreThanDescriptorsDoNotMakeItDeaf) {
                    "--device-bytes", "64MiB", "--handshake-seconds", "600"});
   const auto addresses = program.Ready(2);
   const std::string metrics = program.MetricsAddress();
-  const auto works = [](const std::string& address) {
+  const auto describe = [](const std::shared_ptr<grpc::Channel>& channel) {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     v1::DescribeResponse response;
-    return v1::Device::NewStub(ConnectTo(address))->Describe(&context, {}, &response).ok();
+    return v1::Device::NewStub(channel)->Describe(&context, {}, &response).error_code();
+  };
+  const auto works = [&](const std::string& address) {
+    return describe(ConnectTo(address)) == grpc::StatusCode::OK;
   };
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
@@ -172,7 +175,11 @@ TEST(Connections, MoreThanDescriptorsDoNotMakeItDeaf) {
     }));
     EXPECT_LT(SumOfMetric(metrics, "tilewire_process_open_fds"), 1024 - 64);
     EXPECT_TRUE(works(addresses[1])) << "others get in beside them";
-    EXPECT_FALSE(works(addresses[0]));
+    grpc::ChannelArguments own;
+    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    EXPECT_EQ(describe(grpc::CreateCustomChannel(addresses[0], grpc::InsecureChannelCredentials(), own)),
+              grpc::StatusCode::UNAVAILABLE)
+        << "one who is over the limit hears of it at once, and not by a deadline";
   }
   EXPECT_TRUE(Eventually([&] { return works(addresses[0]); }));
   EXPECT_TRUE(Eventually([&] { return SumOfMetric(metrics, "tilewire_connections ") <= 2; }));

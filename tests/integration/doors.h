@@ -29,10 +29,22 @@ class CountingObserver final : public rpc::ConnectionObserver {
   void OnConnectionClosed() override { ++closed; }
   void OnConnectionRefused(Refusal why) override { ++refused[static_cast<size_t>(why)]; }
   void OnConnectionEnded(rpc::Ending why) override { ++ended[static_cast<size_t>(why)]; }
+  void OnWarning(std::string_view text) override {
+    const std::lock_guard lock(mutex_);
+    warnings_ += std::string(text) + "\n";
+  }
+  std::string warnings() const {
+    const std::lock_guard lock(mutex_);
+    return warnings_;
+  }
   int Refused(Refusal why) const { return refused[static_cast<size_t>(why)]; }
   std::atomic<int> opened{0}, closed{0};
   std::array<std::atomic<int>, 3> refused{};
   std::array<std::atomic<int>, 2> ended{};
+
+ private:
+  mutable std::mutex mutex_;
+  std::string warnings_;
 };
 
 /// A listener whose connections are kept.

@@ -35,8 +35,10 @@ TEST(Logs, APipeThatNobodyReadsStopsNothing) {
   const std::string fill(4096, '\n');
   while (write(ends[1], fill.data(), fill.size()) > 0) {
   }
-  fcntl(ends[1], F_SETFL, 0);  // as a pipe from a shell is
-  Program program("/bin/sh", ByShell("exec \"$0\" \"$@\" 2>&30"), ends[1]);
+  // Opened anew, so that writes to it wait, as a pipe of a shell makes them. (Descriptors of two digits
+  // cannot be named otherwise in dash.)
+  Program program("/bin/sh", ByShell("exec \"$0\" \"$@\" 2>/dev/fd/" + std::to_string(Program::kInherited)),
+                  ends[1]);
   const auto channel = ConnectTo(program.Ready()[0]);
   int served = 0;
   for (int i = 0; i < 600; ++i) served += Describes(channel);
@@ -63,7 +65,7 @@ TEST(Logs, LibrariesSpeakOurFormat) {
   EXPECT_GT(from_grpc, 0) << program.err();
 }
 
-TEST(Signals, AHangUpEndsNothing) {
+TEST(ProgramSignals, AHangUpEndsNothing) {
   Program program(kServe);
   const auto channel = ConnectTo(program.Ready()[0]);
   program.Signal(SIGHUP);
@@ -73,7 +75,7 @@ TEST(Signals, AHangUpEndsNothing) {
   EXPECT_EQ(program.Wait(60), 0) << program.err();
 }
 
-TEST(Threads, ThoseThatCannotBeMadeAreAnErrorMessage) {
+TEST(ProgramThreads, ThoseThatCannotBeMadeAreAnErrorMessage) {
   // The limit holds for a user who is not root and has no other processes.
   if (geteuid() != 0 || access("/usr/bin/setpriv", X_OK) != 0) GTEST_SKIP() << "needs root and setpriv";
   const std::string as_nobody = "exec /usr/bin/setpriv --reuid=65529 --clear-groups ";

@@ -105,7 +105,6 @@ TEST_F(ResidentProgram, AChainOfCommandsMovesNoArrayBytes) {
   EXPECT_EQ(json::parse(Run({"info", "--json"}).out)["budgets"]["arrays_stored"], 0);
 }
 
-// Of others: the server's tests, which can be somebody else.
 TEST_F(ResidentProgram, UnknownAndExpiredIdsAreNotFound) {
   const std::string mine = Id({"put", File("a.npy")});
   const std::string never = mine.substr(0, mine.size() - 1) + (mine.back() == '0' ? '1' : '0');
@@ -156,6 +155,34 @@ TEST_F(ResidentProgram, DeletedInUseMeansGoneForTheNext) {
   EXPECT_TRUE(Eventually([&] {
     return json::parse(Run({"info", "--json"}).out)["budgets"]["array_bytes"] == 0;
   }));
+}
+
+/// The command line names nobody, so here callers are clients of the library, behind a header as a proxy sets
+/// it.
+TEST(ResidentIdentities, OwnTheirArraysAndTheirQuota) {
+  Program server({"--device", "cpu", "--listen", "127.0.0.1:0", "--device-bytes", "256MiB",
+                  "--store-bytes-per-identity", "4MiB", "--identity-header", "who"});
+  const std::string address = server.Ready().at(0), data = Floats(600'000, 4);
+  const auto named = [&](const std::string& who) {
+    return client::Client::Connect(address, {.metadata = {{"who", who}}});
+  };
+  const ArraySource half = ArraySource::FromMemory(MakeSpec(DType::kF32, {600'000}).value(), data.data());
+  client::Client mine = named("me"), other = named("other");
+  const client::CallOptions once{.max_attempts = 1};
+  const auto theirs = other.Put(half, {}, once);
+  ASSERT_TRUE(theirs) << theirs.error().ToString();
+  const std::string id = theirs->array.id();
+  const ArraySource foreign = ArraySource::Resident(id, half.spec());
+  const auto nowhere = [](uint64_t, std::span<const uint8_t>) { return Status(); };
+  EXPECT_EQ(mine.Rmse(half, foreign, {}, once).error().reason(), "ARRAY");
+  EXPECT_EQ(mine.Get(id, nowhere, once).error().reason(), "ARRAY");
+  EXPECT_EQ(mine.Stat(id, once).error().code(), Code::kNotFound);
+  EXPECT_EQ(mine.Delete(id).code(), Code::kNotFound);
+  EXPECT_TRUE(mine.List()->arrays.empty());
+  EXPECT_EQ(other.Put(half, {}, once).error().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(mine.Put(half, {}, once)) << "that was of one caller";
+  EXPECT_TRUE(other.Stat(id)) << "it is as it was";
+  EXPECT_EQ(client::Client::Connect(address).Describe().error().code(), Code::kUnauthenticated);
 }
 
 }  // namespace

@@ -78,6 +78,8 @@ Result<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::string>&
   for (const std::string& address : addresses) {
     TILEWIRE_ASSIGN_OR_RETURN(ListeningSockets listening, ListenOn(address));
     listener->addresses_.push_back(listening.address());
+    if (!listening.left_out().empty())
+      observer->OnWarning("listening on " + listening.address() + ", but not on " + listening.left_out());
     for (const FileDescriptor& socket : listening.sockets()) listener->sockets_.push_back(socket.get());
     listener->listening_.push_back(std::move(listening));
   }

@@ -26,7 +26,8 @@ class Listener {
   /// Takes a connected socket and closes it when it is done with it.
   using HandOver = std::function<void(FileDescriptor connection)>;
 
-  /// Listens on all of `addresses` (sockets.h); nobody is taken in before Start. `observer` outlives it.
+  /// Listens on all of `addresses` (sockets.h); nobody is taken in before Start. `observer` outlives it, and
+  /// is warned of what a host has besides and cannot be listened on.
   /// `memory`: in place of this process' own, for tests.
   static Result<std::unique_ptr<Listener>> Open(const std::vector<std::string>& addresses,
                                                 const ConnectionLimits& limits, ConnectionObserver* observer,

@@ -10,13 +10,13 @@
 namespace tilewire::rpc {
 namespace {
 
-std::string Text(int family, const void* address) {
+std::string AddressText(int family, const void* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   return inet_ntop(family, address, text.data(), text.size()) ? text.data() : "?";
 }
 
 Peer V4(const in_addr& address, in_port_t port) {
-  const std::string host = Text(AF_INET, &address);
+  const std::string host = AddressText(AF_INET, &address);
   return {.group = host, .name = "ipv4:" + host + ":" + std::to_string(ntohs(port))};
 }
 
@@ -28,8 +28,8 @@ Peer V6(const in6_addr& address, in_port_t port) {
   }
   in6_addr network = address;
   std::memset(network.s6_addr + 8, 0, 8);
-  return {.group = Text(AF_INET6, &network) + "/64",
-          .name = "ipv6:[" + Text(AF_INET6, &address) + "]:" + std::to_string(ntohs(port))};
+  return {.group = AddressText(AF_INET6, &network) + "/64",
+          .name = "ipv6:[" + AddressText(AF_INET6, &address) + "]:" + std::to_string(ntohs(port))};
 }
 
 int HexDigit(char c) {

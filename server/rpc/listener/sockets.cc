@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -114,21 +115,37 @@ bool NotOnThisMachine(int error) {
   return error == EADDRNOTAVAIL || error == EAFNOSUPPORT || error == EPROTONOSUPPORT;
 }
 
-/// All of them on one port, the first's where it was picked. Addresses that this machine does not have are
-/// left out while there are others: "localhost" often means more than there is.
-Opened OpenAll(std::vector<SocketAddress> addresses, std::vector<FileDescriptor>* sockets) {
-  sockets->clear();
-  int error = 0;
+std::string TextOf(SocketAddress at) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* const host = at.is_v6()
+                               ? static_cast<void*>(&reinterpret_cast<sockaddr_in6&>(at.storage).sin6_addr)
+                               : &reinterpret_cast<sockaddr_in&>(at.storage).sin_addr;
+  inet_ntop(at.storage.ss_family, host, text.data(), text.size());
+  return at.is_v6() ? "[" + std::string(text.data()) + "]" : text.data();
+}
+
+/// What listens, and what does not though this machine has it: "localhost" often means more than there is.
+struct OpenedAll {
+  std::vector<FileDescriptor> sockets;
+  std::string left_out;
+  int error = 0;  ///< of the last that does not listen
+};
+
+/// All of them on one port, the first's where it was picked.
+OpenedAll OpenAll(std::vector<SocketAddress> addresses) {
+  OpenedAll all;
   for (SocketAddress& at : addresses) {
-    if (at.port() == 0 && !sockets->empty()) at.port() = PortOf(sockets->front().get());
+    if (at.port() == 0 && !all.sockets.empty()) at.port() = PortOf(all.sockets.front().get());
     Opened one = OpenTcp(at);
     if (one.socket) {
-      sockets->push_back(std::move(one.socket));
-    } else if (error = one.error; !NotOnThisMachine(error)) {
-      return one;
+      all.sockets.push_back(std::move(one.socket));
+      continue;
     }
+    if (all.error == 0 || !NotOnThisMachine(one.error)) all.error = one.error;
+    if (NotOnThisMachine(one.error)) continue;
+    all.left_out += (all.left_out.empty() ? "" : ", ") + TextOf(at) + ": " + ErrnoText(one.error);
   }
-  return {.error = sockets->empty() ? error : 0};
+  return all;
 }
 
 /// Whether somebody answers there: an errno, 0 where somebody does.
@@ -157,12 +174,14 @@ Status ListeningSockets::ListenOnTcp() {
     }
     break;
   }
-  Opened opened{.error = EADDRNOTAVAIL};
+  OpenedAll all{.error = EADDRNOTAVAIL};
   for (int i = 0; i < (picks ? kPicks : 1); ++i) {
-    opened = OpenAll(*addresses, &sockets_);
-    if (opened.error != EADDRINUSE) break;
+    all = OpenAll(*addresses);
+    if (all.left_out.empty()) break;
   }
-  if (opened.error != 0) return Cannot(address_, ErrnoText(opened.error));
+  if (all.sockets.empty()) return Cannot(address_, ErrnoText(all.error));
+  sockets_ = std::move(all.sockets);
+  left_out_ = std::move(all.left_out);
   address_.replace(address_.rfind(':') + 1, std::string::npos,
                    std::to_string(ntohs(PortOf(sockets_.front().get()))));
   return {};

@@ -22,6 +22,9 @@ class ListeningSockets {
   /// As it was asked for, with the port that was picked.
   const std::string& address() const { return address_; }
   const std::vector<FileDescriptor>& sockets() const { return sockets_; }
+  /// Of a host with several addresses those that others have taken or that are not permitted, and why; empty:
+  /// it listens on all that this machine has.
+  const std::string& left_out() const { return left_out_; }
 
  private:
   friend Result<ListeningSockets> ListenOn(const std::string& address);
@@ -29,7 +32,7 @@ class ListeningSockets {
   Status ListenOnUnix(const std::string& path);
   Status ListenOnTcp();
 
-  std::string address_;
+  std::string address_, left_out_;
   std::vector<FileDescriptor> sockets_;
   std::string path_;  ///< of the socket file; empty where there is none
   dev_t device_ = 0;  ///< which file that was
@@ -37,9 +40,10 @@ class ListeningSockets {
 };
 
 /// Listens on "host:port", "[v6]:port" (port 0 picks one, the same for all addresses of the host; a wildcard
-/// is one for both families) or "unix:PATH". Sockets neither block nor are inherited. UNAVAILABLE
-/// `CANNOT_LISTEN` names the address and what is wrong: taken, unknown, not permitted, a unix socket that
-/// another server answers on. A socket file that nobody answers on is replaced.
+/// is one for both families) or "unix:PATH". Sockets neither block nor are inherited. Of a host with several
+/// addresses one is enough: left_out() tells of the others. UNAVAILABLE `CANNOT_LISTEN` names the address and
+/// what is wrong: taken, unknown, not permitted, a unix socket that another server answers on. A socket file
+/// that nobody answers on is replaced.
 Result<ListeningSockets> ListenOn(const std::string& address);
 
 }  // namespace tilewire::rpc
