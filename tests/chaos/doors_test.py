@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -22,15 +23,18 @@ import http2
 MIB = 1 << 20
 ALLOWED = 192 * MIB  # beyond the idle server
 MARGIN = 256 * MIB   # what comes between two looks, and what malloc keeps
+FILES = 1024         # that a server may open which is flooded with connections
 OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1)
 
 
 class Server:
     """A tilewired on ports of its own."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, files=None):
         command = [OPTIONS.tilewired, "--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
                    "--device-bytes", "64MiB", "--pinned-bytes", "64MiB", *flags]
+        if files:
+            command = ["/bin/sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
         environment = dict(os.environ)
         # What is freed shall be gone, as without the sanitizer.
         environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
@@ -78,12 +82,19 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(*flags):
-    server = Server(*flags)
+def serving(*flags, files=None):
+    server = Server(*flags, files=files)
     try:
         yield server
     finally:
         server.kill()
+
+
+def flood(address, connections):
+    """D1: more connections than the server may open files, from an address of their own. Yields them, then how many."""
+    for _ in range(connections):
+        yield http2.Connection(address, "127.0.0.2")
+    yield connections
 
 
 def expanding_headers(address, connections, streams, references):
@@ -121,12 +132,12 @@ def rapid_resets(address, path, connections, streams):
 
 
 class Doors(unittest.TestCase):
-    def attack(self, name, make):
+    def attack(self, name, make, files=None):
         """`make(address)` yields connections, which stay open, and at last what it has sent."""
         with serving() as idle:
-            self.assertIsNotNone(idle.ping())
+            usual = max(idle.ping() for _ in range(5))
             before = idle.peak()
-        with serving("--memory-bytes", str(before + ALLOWED)) as server:
+        with serving("--memory-bytes", str(before + ALLOWED), files=files) as server:
             self.assertIsNotNone(server.ping())
             pings, over = [], threading.Event()
 
@@ -148,6 +159,7 @@ class Doors(unittest.TestCase):
             self.assertIsNone(server.process.poll(), server.log)
             self.assertIsNotNone(server.ping(), "who comes while the attackers are still there")
             ended = server.metric("tilewire_connections_ended_total")
+            refused = server.metric("tilewire_connections_refused_total")
             for connection in kept:
                 connection.close()
             self.assertIsNotNone(server.ping(), "who comes afterwards")
@@ -155,11 +167,18 @@ class Doors(unittest.TestCase):
             failed = pings.count(None)
             if OPTIONS.report:
                 print(f"{name}: sent {sent} in {took:.1f} s; memory {before / MIB:.0f} idle, {peak / MIB:.0f} MiB at most; "
-                      f"{ended:.0f} of {len(kept)} connections ended; {len(pings)} honest calls, {failed} failed, "
-                      f"slowest {max([p for p in pings if p is not None], default=0):.2f} s")
+                      f"{refused:.0f} of {len(kept)} connections refused, {ended:.0f} ended; {len(pings)} honest calls, "
+                      f"{failed} failed, slowest {max([p for p in pings if p is not None], default=0):.2f} s (at rest {usual:.2f})")
             self.assertLess(peak, before + ALLOWED + MARGIN)
             self.assertLess(failed, max(1, len(pings)), "not one honest call in all the time")
             self.assertEqual(server.end(), 0, server.log)
+
+    def test_more_connections_than_open_files(self):
+        own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if 0 <= own < 2 * FILES:
+            self.skipTest("too few open files for an attacker")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (own, own))
+        self.attack("D1", lambda address: flood(address, FILES * 4 // 3), files=FILES)
 
     def test_headers_that_expand(self):
         self.attack("D2", lambda address: expanding_headers(address, 20, 110 * OPTIONS.scale, 4_000))

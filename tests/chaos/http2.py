@@ -36,9 +36,9 @@ def remembered(name, value):
 class Connection:
     """Sends what it is told and reads nothing, so it acknowledges no SETTINGS."""
 
-    def __init__(self, address):
+    def __init__(self, address, source="127.0.0.1"):
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=20)
+        self.socket = socket.create_connection((host, int(port)), timeout=20, source_address=(source, 0))
         self.sent = 0
         self.send(PREFACE + frame(SETTINGS, 0, 0))
 
