@@ -166,7 +166,8 @@ TEST(ResidentIdentities, OwnTheirArraysAndTheirQuota) {
   const auto named = [&](const std::string& who) {
     return client::Client::Connect(address, {.metadata = {{"who", who}}});
   };
-  const ArraySource half = ArraySource::FromMemory(MakeSpec(DType::kF32, {600'000}).value(), data.data());
+  const std::vector<int64_t> shape{600'000};
+  const ArraySource half = ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), data.data());
   client::Client mine = named("me"), other = named("other");
   const client::CallOptions once{.max_attempts = 1};
   const auto theirs = other.Put(half, {}, once);

@@ -21,38 +21,22 @@ TEST(Sockets, OneHostOnePort) {
   EXPECT_TRUE(door.Inside(dials->size()));
 }
 
-/// Listens on a port of ::1, which is picked where `port` is 0; −1 where the machine has no IPv6 there.
-int ListenOnV6Loopback(int fd, int port) {
-  sockaddr_in6 at{};
-  at.sin6_family = AF_INET6;
-  at.sin6_addr = in6addr_loopback;
-  at.sin6_port = htons(static_cast<uint16_t>(port));
-  socklen_t bytes = sizeof at;
-  auto* const address = reinterpret_cast<sockaddr*>(&at);
-  if (bind(fd, address, bytes) != 0 || listen(fd, 1) != 0 || getsockname(fd, address, &bytes) != 0) return -1;
-  return ntohs(at.sin6_port);
-}
-
 TEST(Sockets, ListensOnWhatOthersLeaveOfAHost) {
-  FileDescriptor v6(socket(AF_INET6, SOCK_STREAM, 0));
-  const int port = ListenOnV6Loopback(v6.get(), 0);
-  {
-    const auto localhost = rpc::ListenOn("localhost:0");
-    ASSERT_TRUE(localhost.has_value());
-    if (port < 0 || localhost->sockets().size() < 2) GTEST_SKIP() << "localhost has one address";
-  }
-  const std::string address = "localhost:" + std::to_string(port);
-  {
-    Door door({}, {address});
-    EXPECT_EQ(door.address(), address);
-    EXPECT_THAT(door.observer.warnings(), HasSubstr("not on [::1]: it is taken"));
-    const auto v4 = Connect(address);
-    EXPECT_TRUE(door.Inside(1));
-  }
-  Door v4({}, {"127.0.0.1:" + std::to_string(port)});
-  CountingObserver observer;
-  const auto none = Listener::Open({address}, {}, &observer);
-  ASSERT_FALSE(none.has_value()) << "neither is left";
+  const std::vector<std::string> hosts{"127.0.0.1", "127.0.0.2"};
+  const auto both = rpc::ListenOn("two.invalid:0", hosts);
+  ASSERT_TRUE(both.has_value()) << both.error().ToString();
+  EXPECT_EQ(both->sockets().size(), 2u);
+  EXPECT_EQ(both->left_out(), "");
+  Door first;  // of one address
+  const std::string address = "two.invalid:" + std::to_string(PortOf(first.address()));
+  const auto rest = rpc::ListenOn(address, hosts);
+  ASSERT_TRUE(rest.has_value()) << rest.error().ToString();
+  EXPECT_EQ(rest->address(), address);
+  EXPECT_EQ(rest->sockets().size(), 1u);
+  EXPECT_EQ(rest->left_out(), "127.0.0.1: it is taken");
+  const auto none = rpc::ListenOn(address, hosts);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().reason(), "CANNOT_LISTEN");
   EXPECT_THAT(std::string(none.error().message()), HasSubstr(address + ": it is taken"));
 }
 

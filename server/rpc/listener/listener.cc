@@ -209,16 +209,11 @@ std::optional<Refusal> Listener::Judge(int fd, const Peer& peer) {
 void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
   Peer peer = PeerOf(connection.get(), from);
   const bool own = own_dials_.Take(peer);
-  if (const auto refusal = Judge(connection.get(), peer); refusal && !own) {
-    connection.Reset();
-    return Refused(*refusal);
-  }
+  // Told before it is closed: who sees the end finds it counted.
+  if (const auto refusal = Judge(connection.get(), peer); refusal && !own) return Refused(*refusal);
   if (from.ss_family != AF_UNIX) PrepareTcp(connection.get());
   FileDescriptor second(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
-  if (!second) {
-    connection.Reset();
-    return Refused(Refusal::kDescriptors);
-  }
+  if (!second) return Refused(Refusal::kDescriptors);
   const int watched = second.get();
   const Connections::Id id = connections_.Add(std::move(peer), std::move(second));
   // Told once, when both directions have ended, which gRPC sees to before it closes.
@@ -233,9 +228,9 @@ bool Listener::AcceptAndDrop(int socket) {
   spare_.Reset();
   FileDescriptor dropped(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC));
   const bool any = static_cast<bool>(dropped);
+  if (any) Refused(Refusal::kDescriptors);
   dropped.Reset();
   spare_ = OpenSpare();
-  if (any) Refused(Refusal::kDescriptors);
   if (!spare_) Pause();  // somebody else was faster
   return any;
 }

@@ -51,26 +51,28 @@ struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
 
-/// The addresses of host and port, each once.
-Result<std::vector<SocketAddress>> Resolve(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+/// The addresses of a host and a port, each once; "" where they are told, else what is wrong.
+std::string Resolve(const std::string& host, const std::string& port, std::vector<SocketAddress>* addresses) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &list);
-  if (error != 0) return Fail(Cannot(address, gai_strerror(error)));
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &list); error != 0)
+    return gai_strerror(error);
   const std::unique_ptr<addrinfo, FreeAddresses> owner(list);
-  std::vector<SocketAddress> addresses;
   for (; list != nullptr; list = list->ai_next) {
     if (list->ai_family != AF_INET && list->ai_family != AF_INET6) continue;
     SocketAddress one{.bytes = list->ai_addrlen};
     std::memcpy(&one.storage, list->ai_addr, list->ai_addrlen);
-    addresses.push_back(one);
+    addresses->push_back(one);
   }
-  return addresses;
+  return "";
+}
+
+/// Of "host:port" and "[v6]:port".
+std::string HostOf(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
 /// A wildcard of both families, to be tried before the one of IPv4 alone.
@@ -158,25 +160,27 @@ int Dial(const sockaddr_un& at) {
 
 }  // namespace
 
-Status ListeningSockets::ListenOnTcp() {
-  auto addresses = Resolve(address_);
-  if (!addresses) return addresses.error();
-  const bool picks = !addresses->empty() && addresses->front().port() == 0;
-  for (SocketAddress& at : *addresses) {
+Status ListeningSockets::ListenOnTcp(const std::vector<std::string>& hosts) {
+  const std::string asked = address_.substr(address_.rfind(':') + 1);
+  std::vector<SocketAddress> addresses;
+  for (const std::string& host : hosts)
+    if (const std::string why = Resolve(host, asked, &addresses); !why.empty()) return Cannot(address_, why);
+  const bool picks = !addresses.empty() && addresses.front().port() == 0;
+  for (SocketAddress& at : addresses) {
     if (!at.is_wildcard()) continue;
     const in_port_t port = at.port();
-    addresses = std::vector<SocketAddress>{AnyHost(port)};
-    if (const Opened any = OpenTcp(addresses->front()); NotOnThisMachine(any.error)) {
+    addresses = {AnyHost(port)};
+    if (const Opened any = OpenTcp(addresses.front()); NotOnThisMachine(any.error)) {
       SocketAddress v4{.bytes = sizeof(sockaddr_in)};
       v4.storage.ss_family = AF_INET;
       v4.port() = port;
-      addresses = std::vector<SocketAddress>{v4};
+      addresses = {v4};
     }
     break;
   }
   OpenedAll all{.error = EADDRNOTAVAIL};
   for (int i = 0; i < (picks ? kPicks : 1); ++i) {
-    all = OpenAll(*addresses);
+    all = OpenAll(addresses);
     if (all.left_out.empty()) break;
   }
   if (all.sockets.empty()) return Cannot(address_, ErrnoText(all.error));
@@ -215,10 +219,11 @@ ListeningSockets::~ListeningSockets() {
   if (file.st_dev == device_ && file.st_ino == inode_) unlink(path_.c_str());  // else it is another's by now
 }
 
-Result<ListeningSockets> ListenOn(const std::string& address) {
+Result<ListeningSockets> ListenOn(const std::string& address, const std::vector<std::string>& hosts) {
   ListeningSockets listening(address);
-  TILEWIRE_RETURN_IF_ERROR(address.starts_with(kUnix) ? listening.ListenOnUnix(address.substr(kUnix.size()))
-                                                      : listening.ListenOnTcp());
+  TILEWIRE_RETURN_IF_ERROR(address.starts_with(kUnix)
+                               ? listening.ListenOnUnix(address.substr(kUnix.size()))
+                               : listening.ListenOnTcp(hosts.empty() ? std::vector{HostOf(address)} : hosts));
   return listening;
 }
 

@@ -27,10 +27,10 @@ class ListeningSockets {
   const std::string& left_out() const { return left_out_; }
 
  private:
-  friend Result<ListeningSockets> ListenOn(const std::string& address);
+  friend Result<ListeningSockets> ListenOn(const std::string& address, const std::vector<std::string>& hosts);
   explicit ListeningSockets(std::string address) : address_(std::move(address)) {}
   Status ListenOnUnix(const std::string& path);
-  Status ListenOnTcp();
+  Status ListenOnTcp(const std::vector<std::string>& hosts);
 
   std::string address_, left_out_;
   std::vector<FileDescriptor> sockets_;
@@ -43,7 +43,7 @@ class ListeningSockets {
 /// is one for both families) or "unix:PATH". Sockets neither block nor are inherited. Of a host with several
 /// addresses one is enough: left_out() tells of the others. UNAVAILABLE `CANNOT_LISTEN` names the address and
 /// what is wrong: taken, unknown, not permitted, a unix socket that another server answers on. A socket file
-/// that nobody answers on is replaced.
-Result<ListeningSockets> ListenOn(const std::string& address);
+/// that nobody answers on is replaced. `hosts`: in place of the address' own, for tests.
+Result<ListeningSockets> ListenOn(const std::string& address, const std::vector<std::string>& hosts = {});
 
 }  // namespace tilewire::rpc
