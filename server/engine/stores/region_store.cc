@@ -12,7 +12,7 @@ RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Devic
 
 Status RegionStore::EnterLocked(const RegionEntry& entry) {
   if (!closed_.ok()) return closed_;
-  Entries none;  // are evictable
+  Entries none;                                                          // are evictable
   const int64_t most = entry.on_device() ? kMaxRegions : MostRegions();  // memory of a device takes no file
   TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, most, &none));
   if (entry.on_device()) {
