@@ -137,8 +137,9 @@ function(tilewire_library name)
   target_link_libraries(tilewire_${name} PUBLIC tilewire_options Threads::Threads tl::expected ${ARG_DEPS})
 endfunction()
 
-# The optimised build compiles several sources of these targets as one, since with GCC reading gRPC's headers takes most of
-# the time (a clash of names between two sources shows there, as a redefinition). Every other build compiles each alone.
+# The builds of CI compile several sources of these targets as one: reading gRPC's headers with GCC, and instantiating the same
+# templates for sanitizers, takes most of the time (a clash of names between two sources shows there, as a redefinition). The
+# builds that people work in and release compile each source alone.
 function(tilewire_together)
   if(TILEWIRE_TOGETHER)
     set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
@@ -182,6 +183,7 @@ function(tilewire_test name)
   else()
     tilewire_precompiled(${name} tests)
   endif()
+  tilewire_together(${name})
   tilewire_tests_need("${ARG_LABELS}" ${name})
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
   file(GENERATE OUTPUT ${suites} CONTENT "set(PROGRAM \"$<TARGET_FILE:${name}>\")

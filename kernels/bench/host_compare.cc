@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/bench/host_work.h"
+#include "kernels/bench/tree_sum.h"
 #include "kernels/compare/problem.h"
 #include "kernels/rmse/problem.h"
 
@@ -28,41 +29,20 @@ class BenchTeam final : public Team {
   HostTeam team_;
 };
 
-/// The sum of `value(d)` of one segment over the tree of tiles: the arithmetic is written anew.
-template <typename T, typename Value>
-double TreeSum(const T* a, const T* b, int64_t n, const Value& value) {
-  std::vector<double> sums;
-  for (int64_t begin = 0; begin < n; begin += 4096) {
-    double acc[256] = {};
-    for (int64_t i = begin; i < std::min(begin + 4096, n); ++i) {
-      double& to = acc[(i - begin) % 256];
-      to = value(static_cast<double>(a[i]) - static_cast<double>(b[i]), to);
-    }
-    for (int s = 128; s >= 1; s /= 2)
-      for (int i = 0; i < s; ++i) acc[i] += acc[i + s];
-    sums.push_back(acc[0]);
-  }
-  while (sums.size() > 1) {
-    std::vector<double> next;
-    for (size_t i = 0; i + 1 < sums.size(); i += 2) next.push_back(sums[i] + sums[i + 1]);
-    if (sums.size() % 2 != 0) next.push_back(sums.back());
-    sums.swap(next);
-  }
-  return sums[0];
-}
-
 /// Bits of all metrics of one segment without NaNs.
 template <typename T>
 std::vector<uint64_t> Expected(const std::byte* operand_a, const std::byte* operand_b, int64_t n) {
   const auto *a = reinterpret_cast<const T*>(operand_a), *b = reinterpret_cast<const T*>(operand_b);
   const auto count = static_cast<double>(n);
-  const double squares = TreeSum(a, b, n, [](double d, double acc) { return std::fma(d, d, acc); });
-  const double magnitudes = TreeSum(a, b, n, [](double d, double acc) { return acc + std::fabs(d); });
-  const double differences = TreeSum(a, b, n, [](double d, double acc) { return acc + d; });
+  const auto difference = [&](int64_t i) { return static_cast<double>(a[i]) - static_cast<double>(b[i]); };
+  const double squares =
+      TreeSum(n, [&](int64_t i, double acc) { return std::fma(difference(i), difference(i), acc); });
+  const double magnitudes = TreeSum(n, [&](int64_t i, double acc) { return acc + std::fabs(difference(i)); });
+  const double differences = TreeSum(n, [&](int64_t i, double acc) { return acc + difference(i); });
   double largest = -1;
   uint64_t index = 0, unequal = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const double d = std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double d = std::fabs(difference(i));
     unequal += d != 0;
     if (d <= largest) continue;
     largest = d;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/bench/host_work.h"
+#include "kernels/bench/tree_sum.h"
 #include "kernels/rmse/rmse.h"
 
 namespace tilewire::bench {
@@ -69,25 +70,12 @@ double Reference(const rmse::Plan& plan, int64_t segment, const std::byte* a, co
     return sum * SizeOf(dtype);
   };
   const int64_t base = offset(segment, false);
-  std::vector<double> sums;
-  for (int64_t begin = 0; begin < layout.elements; begin += rmse::kTileElements) {
-    double acc[rmse::kAccumulators] = {};
-    for (int64_t i = begin; i < std::min(begin + rmse::kTileElements, layout.elements); ++i) {
-      const int64_t at = base + offset(i, true);
-      const double d = Difference(dtype, a + at, b + at);
-      acc[i % rmse::kAccumulators] = std::fma(d, d, acc[i % rmse::kAccumulators]);
-    }
-    for (int64_t s = rmse::kAccumulators / 2; s >= 1; s /= 2)
-      for (int64_t i = 0; i < s; ++i) acc[i] += acc[i + s];
-    sums.push_back(acc[0]);
-  }
-  while (sums.size() > 1) {
-    std::vector<double> next;
-    for (size_t i = 0; i + 1 < sums.size(); i += 2) next.push_back(sums[i] + sums[i + 1]);
-    if (sums.size() % 2 != 0) next.push_back(sums.back());
-    sums.swap(next);
-  }
-  return std::sqrt(sums[0] / static_cast<double>(layout.elements));
+  const double sum = TreeSum(layout.elements, [&](int64_t i, double acc) {
+    const int64_t at = base + offset(i, true);
+    const double d = Difference(dtype, a + at, b + at);
+    return std::fma(d, d, acc);
+  });
+  return std::sqrt(sum / static_cast<double>(layout.elements));
 }
 
 class RmseWork final : public Work {

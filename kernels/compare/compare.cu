@@ -1,4 +1,6 @@
 // Comparing on the GPU: ranges, finishing, and both at once.
+#include <algorithm>
+
 #include "kernels/compare/compare_cuda.h"
 #include "kernels/compare/cuda_finish.cuh"
 
@@ -6,17 +8,32 @@ namespace tilewire::compare {
 namespace cuda {
 namespace {
 
+/// All but the steps, which depend on the cut.
 Rows RowsOf(const rmse::Layout& layout) {
-  Rows rows{.axes = 0, .inner = 1, .inner_stride = 1, .outer_stride = 0};
+  constexpr int64_t kMostExtent =
+      1 << 30;  // digits are 32 bits, and a step is added before they are compared
+  Rows rows{
+      .walk = Walk::kEven, .strides = {1, 0, 0}, .extents = {1, 1}, .digits = {}, .step = 0, .carries = {}};
+  int64_t extents[3] = {1, 1, 1};
+  int axes = 0;
   for (int axis = layout.rank - 1; axis >= 0; --axis) {
     if (!layout.reduced[axis]) continue;
-    if (rows.axes == 0) {
-      rows.inner = layout.dims[axis];
-      rows.inner_stride = layout.strides[axis];
-    } else if (rows.axes == 1) {
-      rows.outer_stride = layout.strides[axis];
+    if (axes < 3) {
+      rows.strides[axes] = layout.strides[axis];
+      extents[axes] = layout.dims[axis];
     }
-    ++rows.axes;
+    ++axes;
+  }
+  if (axes <= 1) return rows;
+  if (axes == 2) {  // one digit is enough: a piece of the outer axis is followed by the next
+    extents[1] = std::min(extents[1], kMostExtent);
+    rows.strides[2] = extents[1] * rows.strides[1];
+  }
+  const bool far = axes > 3 || extents[0] > kMostExtent || extents[1] > kMostExtent;
+  rows.walk = far ? Walk::kFar : Walk::kDigits;
+  for (int i = 0; i < 2; ++i) {
+    rows.extents[i] = static_cast<uint32_t>(far ? 1 : extents[i]);
+    rows.carries[i] = rows.strides[i + 1] - extents[i] * rows.strides[i];
   }
   return rows;
 }

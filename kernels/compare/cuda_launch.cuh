@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/compare/cuda_tiles.cuh"
+#include "kernels/compare/cuda_words.cuh"
 
 namespace tilewire::compare::cuda {
 
@@ -46,6 +46,16 @@ inline Cut CutOf(const rmse::Layout& layout, const rmse::Range& range, int size)
   return cut;
 }
 
+/// A thread goes on by `elements` at a time.
+inline void SetStep(uint32_t elements, Rows* rows) {
+  if (rows->walk != Walk::kDigits) return;
+  const uint32_t row = elements / rows->extents[0], outer = row / rows->extents[1];
+  rows->digits[0] = elements % rows->extents[0];
+  rows->digits[1] = row % rows->extents[1];
+  rows->step =
+      rows->digits[0] * rows->strides[0] + rows->digits[1] * rows->strides[1] + outer * rows->strides[2];
+}
+
 /// Launches `blocks` blocks, in several grids where one would be too large.
 inline cudaError_t LaunchBlocks(const gpu::Launcher& launcher, void (*kernel)(Work), int64_t blocks,
                                 Work work) {
@@ -59,21 +69,40 @@ inline cudaError_t LaunchBlocks(const gpu::Launcher& launcher, void (*kernel)(Wo
   return cudaSuccess;
 }
 
-template <Kind K, Kept kKept>
-cudaError_t LaunchKept(const Work& work, int64_t blocks, const gpu::Launcher& launcher) {
-  return LaunchBlocks(launcher, work.cut.leaves == 8 ? TileKernel<K, kKept, 8> : TileKernel<K, kKept, 1>,
-                      blocks, work);
+/// Whether a warp for each tile keeps the device at work, and all its words are whole.
+inline bool InWords(const Work& work, int64_t size) {
+  constexpr int64_t kWarpsEach = 16;  // tiles a multiprocessor that are enough
+  const rmse::Layout& layout = work.layout;
+  return layout.rank > 0 && layout.reduced[layout.rank - 1] && work.rows.walk == Walk::kEven &&
+         layout.elements >= rmse::kTileElements && work.range.items() >= kWarpsEach * Multiprocessors() &&
+         reinterpret_cast<uintptr_t>(work.a) % 16 == 0 && reinterpret_cast<uintptr_t>(work.b) % 16 == 0 &&
+         (layout.segments == 1 || layout.elements * size % 16 == 0);
 }
 
-template <Kind K>
-cudaError_t LaunchKind(const Work& asked, Kept kept, const gpu::Launcher& launcher) {
-  Work work = asked;
-  work.cut = CutOf(work.layout, work.range, static_cast<int>(sizeof(typename Pair<K>::T)));
+template <Kind K, Kept kKept>
+cudaError_t LaunchKept(Work work, const gpu::Launcher& launcher) {
+  constexpr int64_t kSize = sizeof(typename Pair<K>::T);
+  if (InWords(work, kSize))
+    return LaunchBlocks(launcher, WordsKernel<K, kKept>, CeilDiv(work.range.items(), kThreads / 32), work);
+  work.cut = CutOf(work.layout, work.range, static_cast<int>(kSize));
+  if (work.rows.walk == Walk::kFar) work.cut.leaves = 1;
+  SetStep(uint32_t{1} << work.cut.stride_log2(), &work.rows);
   const int64_t segments = work.range.segment_end - work.range.segment_begin;
   const int64_t blocks = CeilDiv(segments, int64_t{1} << work.cut.columns_log2()) *
                          (work.range.tile_end - work.range.tile_begin);
-  if (kept == Kept::kAll) return LaunchKept<K, Kept::kAll>(work, blocks, launcher);
-  return LaunchKept<K, Kept::kSums>(work, blocks, launcher);
+  const bool many = work.cut.leaves == 8;
+  auto* const kernel =
+      work.rows.walk == Walk::kFar ? TileKernel<K, kKept, 1, Walk::kFar>
+      : work.rows.walk == Walk::kDigits
+          ? (many ? TileKernel<K, kKept, 8, Walk::kDigits> : TileKernel<K, kKept, 1, Walk::kDigits>)
+          : (many ? TileKernel<K, kKept, 8, Walk::kEven> : TileKernel<K, kKept, 1, Walk::kEven>);
+  return LaunchBlocks(launcher, kernel, blocks, work);
+}
+
+template <Kind K>
+cudaError_t LaunchKind(const Work& work, Kept kept, const gpu::Launcher& launcher) {
+  if (kept == Kept::kAll) return LaunchKept<K, Kept::kAll>(work, launcher);
+  return LaunchKept<K, Kept::kSums>(work, launcher);
 }
 
 }  // namespace tilewire::compare::cuda

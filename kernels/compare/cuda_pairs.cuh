@@ -102,18 +102,41 @@ requires(rmse::cuda::Element<K>::kExact) struct Accumulator<K> {
   }
 };
 
+inline constexpr int kNowhere = 0x7fffffff;  // larger than any place in a tile
+
+/// The largest |d| of some pairs and where it is first.
+template <Kind K>
+struct Best {
+  using Key = typename Pair<K>::Key;
+  static constexpr bool kFloats = std::is_same_v<Key, double>;
+  Key key = kFloats ? Key(-1) : Key(0);  ///< loses against any pair, where that can be said
+  int at = kNowhere;
+  /// Pairs are about to come in the order of their places, the first of them at `first`.
+  __device__ void Start(int first) {
+    if constexpr (!kFloats) at = first;  // no key is below the one it stands with
+  }
+  /// Whether `pair` is better than all before it; NaN is not. Then the caller has to say where it is.
+  __device__ bool Take(const Pair<K>& pair) {
+    const Key other = pair.key();
+    const bool better = other > key;
+    key = better ? other : key;
+    return better;
+  }
+  __device__ void Meet(Key other, int other_at) {
+    if (other < key || (other == key && other_at >= at)) return;
+    key = other;
+    at = other_at;
+  }
+  /// As it is kept: 0 where there is none.
+  __device__ uint64_t Bits() const { return at == kNowhere ? 0 : Pair<K>::Bits(key); }
+};
+
 /// What a thread knows of its pairs besides their sums.
 template <Kind K>
 struct Seen {
-  typename Pair<K>::Key best = 0;
-  int at = 0x7fffffff;  ///< in the tile; larger than any where there is none
+  Best<K> best;
   uint32_t counts = 0;  ///< NaN pairs · 2^16 + unequal pairs: a tile has at most 2^12
-  __device__ void Add(const Pair<K>& pair, int i) {
-    const auto key = pair.key();
-    if (key > best || (key == best && i < at)) {
-      best = key;
-      at = i;
-    }
+  __device__ void Count(const Pair<K>& pair) {
     if (pair.nan()) counts += 1u << 16;
     if (pair.unequal) ++counts;
   }

@@ -3,22 +3,12 @@
 #pragma once
 
 #include "kernels/compare/cuda_pairs.cuh"
+#include "kernels/compare/cuda_places.cuh"
+#include "kernels/rmse/cuda_tree.cuh"
 
 namespace tilewire::compare::cuda {
 
-/// Pairs that a thread loads before it adds them: so many bytes are on their way.
-template <Kind K>
-inline constexpr int kInFlight = sizeof(typename Pair<K>::T) == 8 ? 8 : 16;
-
-/// v[0] + v[n / 2], v[1] + v[n / 2 + 1], ..., and so on until one is left, in v[0].
-template <int n, int kSize>
-__device__ void Fold(double (&v)[kSize]) {
-  if constexpr (n > 1) {
-#pragma unroll
-    for (int i = 0; i < n / 2; ++i) v[i] = __dadd_rn(v[i], v[i + n / 2]);
-    Fold<n / 2>(v);
-  }
-}
+using rmse::cuda::Fold;
 
 /// What a thread gathers of its tile.
 template <Kind K, Kept kKept>
@@ -27,56 +17,93 @@ struct Gathered {
   Seen<K> seen;
 };
 
+/// Some pairs of a thread: loaded together, so that they are on their way together, and added later.
+template <Kind K, int kSome>
+struct Batch {
+  using T = typename Pair<K>::T;
+  T a[kSome], b[kSome];
+  template <typename Place>
+  __device__ void Load(Place& place) {
+#pragma unroll
+    for (int s = 0; s < kSome; ++s) {
+      a[s] = rmse::cuda::LoadNow(place.a);
+      b[s] = rmse::cuda::LoadNow(place.b);
+      place.Move();
+    }
+  }
+  /// The first `count`.
+  template <typename Place>
+  __device__ void Load(Place& place, int count) {
+#pragma unroll
+    for (int s = 0; s < kSome; ++s) {
+      a[s] = b[s] = T{};
+      if (s < count) {
+        a[s] = rmse::cuda::LoadNow(place.a);
+        b[s] = rmse::cuda::LoadNow(place.b);
+      }
+      place.Move();
+    }
+  }
+};
+
 /// The elements i, i + stride, ... of a tile, `count` of them; leaf l has every kLeaves-th from the l-th on.
 template <Kind K, Kept kKept, int kLeaves>
 struct Leaves {
-  using T = typename Pair<K>::T;
+  /// Pairs of a batch. Two are on their way at a time.
+  static constexpr int kSome = sizeof(typename Pair<K>::T) == 8 ? 4 : 8;
   Accumulator<K> acc[kLeaves] = {};
+  Best<K> best;
 
-  /// kSome from the e-th on: loaded before any is added, so that many are on their way. Those behind the last
-  /// are left out, where kWhole there are none.
-  template <int kSome, bool kWhole, typename OffsetOf>
-  __device__ void AddSome(const T* a, const T* b, const OffsetOf& offset_of, int i, int stride, int e,
-                          int count, uint64_t flip, Seen<K>& seen) {
-    static_assert(kSome % kLeaves == 0);
-    T x[kSome], y[kSome];
+  /// Those from the e-th on, the first of which goes to leaf e mod kLeaves; of `some` the first `count`.
+  template <bool kAll>
+  __device__ void Add(const Batch<K, kSome>& some, int half, int e, int count, int i, int stride,
+                      uint64_t flip, Seen<K>& seen) {
+    int found = -1;
 #pragma unroll
     for (int s = 0; s < kSome; ++s) {
-      x[s] = y[s] = T{};
-      if (kWhole || e + s < count) {
-        const int64_t at = offset_of(e + s);
-        x[s] = rmse::cuda::LoadNow(a + at);
-        y[s] = rmse::cuda::LoadNow(b + at);
+      if (!kAll && s >= count) continue;
+      const Pair<K> pair(some.a[s], some.b[s], flip);
+      acc[(half * kSome + s) % kLeaves].Add(pair);
+      if constexpr (kKept == Kept::kAll) {
+        if (best.Take(pair)) found = s;
+        seen.Count(pair);
       }
     }
-#pragma unroll
-    for (int s = 0; s < kSome; ++s) {
-      if (!kWhole && e + s >= count) continue;
-      const Pair<K> pair(x[s], y[s], flip);
-      acc[s % kLeaves].Add(pair);
-      if constexpr (kKept == Kept::kAll) seen.Add(pair, i + (e + s) * stride);
-    }
+    if (kKept == Kept::kAll && found >= 0) best.at = i + (e + found) * stride;
   }
 
-  /// `first`, `step`: of element e the offset is first + e · step.
-  __device__ void AddEven(const T* a, const T* b, int64_t first, int64_t step, int i, int stride, int count,
-                          uint64_t flip, Seen<K>& seen) {
-    const auto offset_of = [&](int e) { return first + e * step; };
+  /// While one batch is added the other is on its way.
+  template <typename Place>
+  __device__ void AddAll(Place place, int i, int stride, int count, uint64_t flip, Seen<K>& seen) {
+    if (count > 0) best.Start(i);
     int e = 0;
+    const auto add = [&](const Batch<K, kSome>& some, int half) {
+      Add<true>(some, half, e, kSome, i, stride, flip, seen);
+      e += kSome;
+    };
+    if (count >= 2 * kSome) {
+      Batch<K, kSome> some[2];
+      some[0].Load(place);
+      some[1].Load(place);
 #pragma unroll 1
-    for (; e + kInFlight<K> <= count; e += kInFlight<K>)
-      AddSome<kInFlight<K>, true>(a, b, offset_of, i, stride, e, count, flip, seen);
+      for (int ahead = 4 * kSome; ahead <= count; ahead += 2 * kSome) {
+        add(some[0], 0);
+        some[0].Load(place);
+        add(some[1], 1);
+        some[1].Load(place);
+      }
+      add(some[0], 0);
+      add(some[1], 1);
+    }
 #pragma unroll 1
-    for (; e < count; e += 8) AddSome<8, false>(a, b, offset_of, i, stride, e, count, flip, seen);
-  }
-
-  /// Where elements lie along several axes.
-  __device__ void AddUneven(const T* a, const T* b, const Cursor& cursor, const Work& work, int i, int stride,
-                            int count, Seen<K>& seen) {
-    const auto offset_of = [&](int e) { return cursor.Offset(work.rows, work.layout, i + e * stride); };
-#pragma unroll 1
-    for (int e = 0; e < count; e += 8)
-      AddSome<8, false>(a, b, offset_of, i, stride, e, count, work.flip, seen);
+    for (; e < count; e += 2 * kSome) {
+      Batch<K, kSome> some[2];
+      some[0].Load(place, count - e);
+      some[1].Load(place, count - e - kSome);
+      Add<false>(some[0], 0, e, count - e, i, stride, flip, seen);
+      Add<false>(some[1], 1, e + kSome, count - e - kSome, i, stride, flip, seen);
+    }
+    seen.best.Meet(best.key, best.at);
   }
 
   __device__ double Total(int sum) const {
@@ -89,42 +116,36 @@ struct Leaves {
 };
 
 /// All accumulators `residue` + residues · m of one tile, in the order in which the tree pairs them: groups
-/// of leaves in bit-reversed order, whose sums a stack holds.
-template <Kind K, Kept kKept, int kLeaves>
+/// of leaves in bit-reversed order.
+template <Kind K, Kept kKept, int kLeaves, Walk kWalk>
 __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, int residue,
                            Gathered<K, kKept>& mine) {
   using T = typename Pair<K>::T;
-  constexpr int kMostHeld = 6;
+  constexpr int kLevels = kLeaves == 8 ? 5 : kWalk == Walk::kFar ? 8 : 2;  // of groups: CutOf has no more
   const auto* const a = reinterpret_cast<const T*>(work.a) + base;
   const auto* const b = reinterpret_cast<const T*>(work.b) + base;
-  const int groups_log2 = work.cut.period_log2 - work.cut.residues_log2 - (kLeaves == 8 ? 3 : 0);
-  const int stride_log2 = work.cut.period_log2 - (kLeaves == 8 ? 3 : 0), stride = 1 << stride_log2;
+  const int stride_log2 = work.cut.stride_log2(), stride = 1 << stride_log2;
+  const int groups = 1 << (stride_log2 - work.cut.residues_log2), shift = __clz(groups);
   const int64_t start = tile * rmse::kTileElements;
-  double held[kSums][kMostHeld];
-  int top = 0;
+  double held[kLevels + 1][kSums];
 #pragma unroll 1
-  for (int group = 0; group < 1 << groups_log2; ++group) {
-    const int reversed = groups_log2 == 0 ? 0 : static_cast<int>(__brev(group) >> (32 - groups_log2));
-    const int i = residue + (reversed << work.cut.residues_log2);
+  for (int group = 0; group < groups; ++group) {
+    const int i = residue + (rmse::cuda::Reversed(group, shift) << work.cut.residues_log2);
     const int count = i < n ? (n - i + stride - 1) >> stride_log2 : 0;
     Leaves<K, kKept, kLeaves> leaves;
-    if (work.rows.axes <= 1) {
-      const int64_t first = (start + i) * work.rows.inner_stride, step = stride * work.rows.inner_stride;
-      leaves.AddEven(a, b, first, step, i, stride, count, work.flip, mine.seen);
+    if constexpr (kWalk == Walk::kEven) {
+      const int64_t first = (start + i) * work.rows.strides[0];
+      leaves.AddAll(EvenPlace<T>{a + first, b + first, stride * work.rows.strides[0]}, i, stride, count,
+                    work.flip, mine.seen);
+    } else if constexpr (kWalk == Walk::kDigits) {
+      leaves.AddAll(WalkPlace<T>(work.rows, a, b, start + i), i, stride, count, work.flip, mine.seen);
     } else {
-      leaves.AddUneven(a, b, Cursor(work.rows, start), work, i, stride, count, mine.seen);
+      leaves.AddAll(FarPlace<T>(work.layout, a, b, start + i, stride), i, stride, count, work.flip,
+                    mine.seen);
     }
 #pragma unroll
     for (int k = 0; k < kSums; ++k) mine.sums[k] = leaves.Total(k);
-    if (groups_log2 == 0) return;
-    for (int carry = group; (carry & 1) != 0; carry >>= 1) {
-      --top;
-#pragma unroll
-      for (int k = 0; k < kSums; ++k) mine.sums[k] = __dadd_rn(held[k][top], mine.sums[k]);
-    }
-#pragma unroll
-    for (int k = 0; k < kSums; ++k) held[k][top] = mine.sums[k];
-    ++top;
+    rmse::cuda::Carry<kLevels>(group, mine.sums, held);
   }
 }
 
@@ -148,7 +169,7 @@ __device__ inline void PutSum(const Work& work, int sum, int64_t segment, int64_
 }
 
 __device__ inline void PutExtreme(const Work& work, int64_t segment, int64_t tile, uint64_t key, int at) {
-  const bool none = at == 0x7fffffff;
+  const bool none = at == kNowhere;
   const int64_t index = work.element + tile * rmse::kTileElements + at;
   const Extreme extreme{.key = key, .index = none ? kNoIndex : static_cast<uint64_t>(index)};
   if (work.finished) return FinishExtreme(work.values, work.ending, segment, extreme);
@@ -181,8 +202,8 @@ __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, in
 #pragma unroll
   for (int k = 0; k < kSums; ++k) sums[k][place] = mine.sums[k];
   if constexpr (kAll) {
-    keys[place] = Pair<K>::Bits(mine.seen.best);
-    ats[place] = mine.seen.at;
+    keys[place] = mine.seen.best.Bits();
+    ats[place] = mine.seen.best.at;
     counts[place] = mine.seen.counts;
   }
   __syncthreads();
@@ -219,7 +240,7 @@ __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, in
 }
 
 /// With one leaf at a time a thread needs few registers.
-template <Kind K, Kept kKept, int kLeaves>
+template <Kind K, Kept kKept, int kLeaves, Walk kWalk>
 __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
     TileKernel(const __grid_constant__ Work work) {
   const rmse::Range& range = work.range;
@@ -244,13 +265,14 @@ __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
   const int64_t segment = target.segment + column;
   Gathered<K, kKept> mine;
   if (column < target.left)
-    GatherTile<K, kKept, kLeaves>(work, AxesOffset(work.layout, false, segment), tile, n, residue, mine);
+    GatherTile<K, kKept, kLeaves, kWalk>(work, AxesOffset(work.layout, false, segment), tile, n, residue,
+                                         mine);
   if (work.cut.residues_log2 > 0) return MeetInBlock<K, kKept>(work, mine, residue, column, target);
   if (column >= target.left) return;
 #pragma unroll
   for (int k = 0; k < kSums; ++k) PutSum(work, k, segment, tile, mine.sums[k]);
   if constexpr (kKept == Kept::kAll) {
-    PutExtreme(work, segment, tile, Pair<K>::Bits(mine.seen.best), mine.seen.at);
+    PutExtreme(work, segment, tile, mine.seen.best.Bits(), mine.seen.best.at);
     PutCounts(work, segment, tile, mine.seen.counts);
   }
 }

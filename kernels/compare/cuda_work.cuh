@@ -33,13 +33,22 @@ struct Cut {
   int leaves;       ///< 1 or 8
   bool neighbours;  ///< neighbouring threads have neighbouring segments; else neighbouring residues
   __host__ __device__ int columns_log2() const { return 8 - residues_log2; }
+  /// From one element of a thread's leaves to the next.
+  __host__ __device__ int stride_log2() const { return period_log2 - (leaves == 8 ? 3 : 0); }
 };
 
-/// Where a segment's elements lie, beginning at row-major index `row` over the reduced axes.
+/// How a thread goes from one of its elements to the next: along one axis, along two or three, along any.
+enum class Walk : uint8_t { kEven, kDigits, kFar };
+
+/// Where a segment's elements lie, by row-major index over the reduced axes. Digits of an index: [0] in the
+/// innermost reduced axis, [1] in the next; the one further out needs none.
 struct Rows {
-  int axes;                            ///< reduced ones
-  int64_t inner;                       ///< extent of the innermost
-  int64_t inner_stride, outer_stride;  ///< in elements
+  Walk walk;
+  int64_t strides[3];  ///< of the three innermost reduced axes, in elements
+  uint32_t extents[2];
+  uint32_t digits[2];  ///< of a thread's step
+  int64_t step;        ///< in elements, where no axis ends
+  int64_t carries[2];  ///< added where axis 0 or 1 does
 };
 
 /// One launch, by value.
@@ -75,30 +84,10 @@ __device__ inline int64_t AxesOffset(const rmse::Layout& layout, bool reduced, i
   return offset;
 }
 
-/// Of an element over more than two axes. Out of line: its code is long, and few need it.
+/// Of an element over any axes. Out of line: its code is long, and few need it.
 static __device__ __noinline__ int64_t FarOffset(const rmse::Layout& layout, int64_t index) {
   return AxesOffset(layout, true, index);
 }
-
-/// Offsets of elements of one tile from the segment's start.
-struct Cursor {
-  int64_t first, base,
-      rest;  ///< rest: index of the tile's start in the innermost axis, base: its row's offset
-  __device__ Cursor(const Rows& rows, int64_t start) : first(start), base(0), rest(start) {
-    if (rows.axes == 2) base = rmse::cuda::DivMod(start, rows.inner, &rest) * rows.outer_stride;
-  }
-  /// Of element `i` ≤ 4096 of the tile.
-  __device__ int64_t Offset(const Rows& rows, const rmse::Layout& layout, int i) const {
-    if (rows.axes > 2) return FarOffset(layout, first + i);
-    const int64_t row = rest + i;
-    if (rows.axes < 2) return row * rows.inner_stride;
-    // Where the axis is longer than that, a tile passes its end once at most.
-    const int64_t passed = rows.inner < (1 << 30)
-                               ? static_cast<uint32_t>(row) / static_cast<uint32_t>(rows.inner)
-                               : static_cast<uint32_t>(row >= rows.inner);
-    return base + passed * rows.outer_stride + (row - passed * rows.inner) * rows.inner_stride;
-  }
-};
 
 /// The largest |d| of some pairs.
 struct Extreme {

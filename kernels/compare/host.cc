@@ -7,7 +7,7 @@
 namespace tilewire::compare {
 namespace {
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 constexpr const HostIsa* kIsas[] = {&kHostBase, &kHostV3, &kHostV4};
 #else
 constexpr const HostIsa* kIsas[] = {&kHostBase};
@@ -22,17 +22,6 @@ struct Totals {
   Planes Of(Kept kept) { return Planes::In(words, kept, kTogether, 0); }
 };
 
-// Adjacent pairs, level by level; an odd last one is carried up unchanged.
-double CombineSums(double* sums, int64_t count) {
-  while (count > 1) {
-    const int64_t pairs = count / 2;
-    for (int64_t i = 0; i < pairs; ++i) sums[i] = sums[2 * i] + sums[2 * i + 1];
-    if (count % 2 != 0) sums[pairs] = sums[count - 1];
-    count -= pairs;
-  }
-  return sums[0];
-}
-
 uint64_t Count(const uint64_t* counts, int64_t count) {
   uint64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += counts[i];
@@ -41,10 +30,10 @@ uint64_t Count(const uint64_t* counts, int64_t count) {
 
 /// What is kept of one segment's tiles, from place `at` on, becomes that of the segment, at `to`.
 void Combine(Kept kept, const Planes& tiles, int64_t at, int64_t count, const Planes& totals, int64_t to) {
-  totals.squares[to] = CombineSums(tiles.squares + at, count);
+  totals.squares[to] = rmse::CombineTiles(tiles.squares + at, count);
   if (kept == Kept::kSquares) return;
-  totals.magnitudes[to] = CombineSums(tiles.magnitudes + at, count);
-  totals.differences[to] = CombineSums(tiles.differences + at, count);
+  totals.magnitudes[to] = rmse::CombineTiles(tiles.magnitudes + at, count);
+  totals.differences[to] = rmse::CombineTiles(tiles.differences + at, count);
   if (kept == Kept::kSums) return;
   int64_t best = at;  // tiles ascend, so the first of equals has the smallest index
   for (int64_t i = at; i < at + count; ++i) {

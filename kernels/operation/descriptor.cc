@@ -87,4 +87,17 @@ std::string Descriptor::Text(std::span<const ArraySpec> specs, const Attributes&
   return text;
 }
 
+Status CheckAlike(const Descriptor& descriptor, std::span<const ArraySpec> operands) {
+  const ArraySpec& first = operands.front();
+  const std::string as = ", as operand " + std::string(descriptor.operands.front());
+  for (size_t i = 1; i < operands.size(); ++i) {
+    const std::string name(descriptor.operands[i]);
+    if (operands[i].dtype != first.dtype)
+      return BadValue(name + ".dtype", Name(operands[i].dtype), std::string(Name(first.dtype)) + as).value();
+    if (!(operands[i].shape == first.shape))
+      return BadValue(name + ".shape", operands[i].shape.ToString(), first.shape.ToString() + as).value();
+  }
+  return {};
+}
+
 }  // namespace tilewire

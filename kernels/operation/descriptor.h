@@ -55,4 +55,8 @@ struct Descriptor {
   std::string Text(std::span<const ArraySpec> specs, const Attributes& given) const;
 };
 
+/// INVALID_ARGUMENT where an operand's dtype or shape is not that of the first, for a `make` that wants them
+/// alike.
+Status CheckAlike(const Descriptor& descriptor, std::span<const ArraySpec> operands);
+
 }  // namespace tilewire

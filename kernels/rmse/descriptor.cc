@@ -19,16 +19,12 @@ constexpr AttributeInfo kAttributes[] = {
      .picks_kernels = false}};
 
 Result<std::unique_ptr<Problem>> Make(std::span<const ArraySpec> operands, const Attributes& attributes) {
-  const ArraySpec &a = operands[0], &b = operands[1];
-  if (a.dtype != b.dtype)
-    return BadValue("b.dtype", Name(b.dtype), std::string(Name(a.dtype)) + ", as operand a");
-  if (!(a.shape == b.shape))
-    return BadValue("b.shape", b.shape.ToString(), a.shape.ToString() + ", as operand a");
+  TILEWIRE_RETURN_IF_ERROR(CheckAlike(kDescriptor, operands));
   const int64_t output = attributes.integer("output");
   if (output < 0 || output > static_cast<int64_t>(Output::kSumSquares))
     return BadValue("output", std::to_string(output), "a tilewire.v1.RmseOutput, 0 to 2");
-  TILEWIRE_ASSIGN_OR_RETURN(Plan plan,
-                            Plan::Make(a, attributes.integers("axes"), static_cast<Output>(output)));
+  TILEWIRE_ASSIGN_OR_RETURN(
+      Plan plan, Plan::Make(operands[0], attributes.integers("axes"), static_cast<Output>(output)));
   return MakeProblem(std::move(plan));
 }
 

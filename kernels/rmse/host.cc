@@ -3,14 +3,14 @@
 
 #include "kernels/rmse/host_isa.h"
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 #include <cpuid.h>
 #endif
 
 namespace tilewire::rmse {
 namespace {
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 constexpr HostIsa kIsas[] = {{"base", HostTilesBase, HostFinishBase},
                              {"x86-64-v3", HostTilesV3, HostFinishV3},
                              {"x86-64-v4", HostTilesV4, HostFinishV4}};
@@ -40,17 +40,6 @@ size_t SupportedCount() {
 }
 #endif
 
-// Adjacent pairs, level by level; an odd last one is carried up unchanged.
-double CombineTiles(double* sums, int64_t count) {
-  while (count > 1) {
-    const int64_t pairs = count / 2;
-    for (int64_t i = 0; i < pairs; ++i) sums[i] = sums[2 * i] + sums[2 * i + 1];
-    if (count % 2 != 0) sums[pairs] = sums[count - 1];
-    count -= pairs;
-  }
-  return sums[0];
-}
-
 constexpr int64_t kGrainBytes = int64_t{256} << 10;  // of both operands: some 20 µs
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kWideColumns = 1024;  // from here on a row of columns is as good as a longer one
@@ -64,6 +53,16 @@ int64_t CeilDiv(int64_t a, int64_t b) {
 std::span<const HostIsa> SupportedHostIsas() {
   static const size_t count = SupportedCount();
   return {kIsas, count};
+}
+
+double CombineTiles(double* sums, int64_t count) {
+  while (count > 1) {
+    const int64_t pairs = count / 2;
+    for (int64_t i = 0; i < pairs; ++i) sums[i] = sums[2 * i] + sums[2 * i + 1];
+    if (count % 2 != 0) sums[pairs] = sums[count - 1];
+    count -= pairs;
+  }
+  return sums[0];
 }
 
 void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t item_end, const void* a,

@@ -82,6 +82,10 @@ void HostRange(const Plan& plan, const Range& range, int64_t item_begin, int64_t
 /// long rows.
 int64_t HostGrain(const Plan& plan, const Range& range, int threads);
 
+/// The tree over the `count` >= 1 tile sums of a segment: adjacent pairs, level by level; an odd last one is
+/// carried up unchanged. Leaves `sums` overwritten.
+double CombineTiles(double* sums, int64_t count);
+
 /// Combines tile sums pairwise and finishes segments [segment_begin, segment_end) into `result`. Leaves
 /// `tile_sums` overwritten. Segments are independent.
 void HostFinish(const Plan& plan, int64_t segment_begin, int64_t segment_end, double* tile_sums,

@@ -3,14 +3,8 @@ set(TILEWIRE_RMSE_SOURCES rmse/descriptor.cc rmse/published.cc rmse/problem.cc r
 set(TILEWIRE_RMSE_CUDA_SOURCES rmse/problem_cuda.cc rmse/rmse.cu rmse/tiles.cu rmse/groups.cu rmse/staged.cu rmse/ring.cu
     rmse/stream.cu rmse/walk.cu)
 
-# The same tile code once per instruction set; host.cc picks one at run time. None of these options changes a result:
-# fma stays where the contract puts it (-ffp-contract=off is everywhere), and errno is not read.
+# None of these options changes a result: fma stays where the contract puts it (-ffp-contract=off is everywhere), and
+# errno is not read.
 set(_rmse_tile_options $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno)
-set_source_files_properties(rmse/host.cc rmse/host_base.cc PROPERTIES COMPILE_OPTIONS "${_rmse_tile_options}")
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  list(APPEND TILEWIRE_RMSE_SOURCES rmse/host_v3.cc rmse/host_v4.cc)
-  set_source_files_properties(rmse/host_v3.cc PROPERTIES
-    COMPILE_OPTIONS "${_rmse_tile_options};-march=x86-64-v3")
-  set_source_files_properties(rmse/host_v4.cc PROPERTIES
-    COMPILE_OPTIONS "${_rmse_tile_options};-march=x86-64-v4;-mprefer-vector-width=512")
-endif()
+set_source_files_properties(rmse/host.cc PROPERTIES COMPILE_OPTIONS "${_rmse_tile_options}")
+tilewire_per_isa("${_rmse_tile_options}")

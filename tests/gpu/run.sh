@@ -41,7 +41,8 @@ sanitizer() {
 }
 
 numpy() {
-  python3 "$here/../integration/numpy_check.py" "$bin/tilewired" "$bin/tilewire" --device cuda "${NUMPY_FLAGS:---large}"
+  python3 "$here/../integration/numpy_check.py" "$bin/tilewired" "$bin/tilewire" --device cuda "${NUMPY_FLAGS:---large}" &&
+    python3 -B "$here/../integration/compare_check.py" "$bin/tilewired" "$bin/tilewire" --device cuda
 }
 
 # A smoke run: every GPU case a few times, each checked, but for kernels that are not chosen, which the tests check.

@@ -5,8 +5,6 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kExhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
-
 // Parsed, a list of small numbers takes many times its bytes; no message without array bytes needs 64 KiB.
 TEST(Bounds, AnOpenOverTheHeaderLimitIsRefusedUnparsed) {
   TestServer server;

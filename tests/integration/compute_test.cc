@@ -6,9 +6,8 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
-const std::vector<int64_t> kShape{37, 111};
-constexpr size_t kElements = 37 * 111;
+const std::vector<int64_t> kOddShape{37, 111};
+constexpr size_t kOddElements = 37 * 111;
 
 v1::Operation OperationOf(const v1::Open& open) {
   v1::Operation operation;
@@ -25,11 +24,11 @@ struct Example {
 };
 
 std::vector<Example> Examples() {
-  const std::string a = Floats(kElements, 1), b = Floats(kElements, 2);
-  return {{RmseOpen(v1::DTYPE_F32, kShape), {a, b}},
-          {RmseOpen(v1::DTYPE_F32, kShape, {0}), {a, b}},
-          {TransposeOpen(v1::DTYPE_F32, kShape), {a}},
-          {GaussianOpen(v1::DTYPE_F32, kShape, 0.5, 0.25), {a}}};
+  const std::string a = Floats(kOddElements, 1), b = Floats(kOddElements, 2);
+  return {{RmseOpen(v1::DTYPE_F32, kOddShape), {a, b}},
+          {RmseOpen(v1::DTYPE_F32, kOddShape, {0}), {a, b}},
+          {TransposeOpen(v1::DTYPE_F32, kOddShape), {a}},
+          {GaussianOpen(v1::DTYPE_F32, kOddShape, 0.5, 0.25), {a}}};
 }
 
 v1::ComputeRequest RequestOf(const Example& example) {
@@ -96,30 +95,30 @@ TEST(Compute, AnswersAsExecuteDoes) {
 TEST(Compute, OperandsAndResultsMayStayAtTheServer) {
   TestServer server;
   ArrayCaller calls(server);
-  const std::string a = Floats(kElements, 1), b = Floats(kElements, 2);
-  const auto put = calls.Put(PutOpen(v1::DTYPE_F32, kShape), b);
+  const std::string a = Floats(kOddElements, 1), b = Floats(kOddElements, 2);
+  const auto put = calls.Put(PutOpen(v1::DTYPE_F32, kOddShape), b);
   ASSERT_TRUE(put.status.ok()) << put.status.error_message();
-  v1::ComputeRequest request = RequestOf({RmseOpen(v1::DTYPE_F32, kShape, {1}), {a, b}});
+  v1::ComputeRequest request = RequestOf({RmseOpen(v1::DTYPE_F32, kOddShape, {1}), {a, b}});
   request.mutable_operands(1)->Clear();
   request.mutable_operands(1)->set_array(put.id);
   v1::ComputeResponse response;
   auto status = Compute(server, request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.results(0).data(), HostRmse(a, b, DType::kF32, kShape, {1}));
+  EXPECT_EQ(response.results(0).data(), HostRmse(a, b, DType::kF32, kOddShape, {1}));
 
-  request = RequestOf({TransposeOpen(v1::DTYPE_F32, kShape), {a}});
+  request = RequestOf({TransposeOpen(v1::DTYPE_F32, kOddShape), {a}});
   request.mutable_options()->mutable_store();
   status = Compute(server, request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   ASSERT_EQ(response.results_size(), 1);
   EXPECT_TRUE(response.results(0).data().empty());
-  EXPECT_EQ(calls.Get(response.results(0).array()).bytes, HostTranspose(a, DType::kF32, kShape));
+  EXPECT_EQ(calls.Get(response.results(0).array()).bytes, HostTranspose(a, DType::kF32, kOddShape));
 }
 
 TEST(Compute, WrongRequestsAreNamed) {
   TestServer server;
-  const std::string a = Floats(kElements, 1);
-  const v1::ComputeRequest rmse = RequestOf({RmseOpen(v1::DTYPE_F32, kShape), {a, a}});
+  const std::string a = Floats(kOddElements, 1);
+  const v1::ComputeRequest rmse = RequestOf({RmseOpen(v1::DTYPE_F32, kOddShape), {a, a}});
   struct Bad {
     std::function<void(v1::ComputeRequest*)> change;
     std::string field, value, allowed;
@@ -159,7 +158,7 @@ TEST(Compute, TwoOperationsInOneRequestAreRefused) {
     EXPECT_FALSE(raw.Open(open));
     ExpectError(raw.Drain(), kInvalid, "BAD_VALUE", "op", "*", "one of them");
   }
-  v1::Open put = PutOpen(v1::DTYPE_F32, kShape);
+  v1::Open put = PutOpen(v1::DTYPE_F32, kOddShape);
   put.mutable_op()->mutable_transpose();
   RawStream raw(server.Connect());
   EXPECT_FALSE(raw.Open(put));
@@ -167,7 +166,7 @@ TEST(Compute, TwoOperationsInOneRequestAreRefused) {
 
   v1::DescribeKernelsRequest question;
   question.mutable_transpose();
-  SetSpec(question.add_operands(), v1::DTYPE_F32, kShape);
+  SetSpec(question.add_operands(), v1::DTYPE_F32, kOddShape);
   const auto stub = v1::Device::NewStub(server.Connect());
   const auto ask = [&] {
     grpc::ClientContext context;

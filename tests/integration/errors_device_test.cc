@@ -4,7 +4,7 @@
 namespace tilewire::testing {
 namespace {
 
-const std::vector<int64_t> kShape{300, 1000};  // f32: 1.2 MB, no small job
+const std::vector<int64_t> kNoSmallJob{300, 1000};  // f32: 1.2 MB, no small job
 const char kSecret[] = "illegal address 0xdeadbeef in secret_kernel.cu:42";
 
 Status Broken() {
@@ -19,7 +19,7 @@ class DeviceErrors : public OnBoth {
   /// A whole RMSE call; opened or not, its status.
   static grpc::Status Rmse(RawStream& raw) {
     const std::string data = Floats(300'000, 1);
-    if (!raw.Open(RmseOpen(v1::DTYPE_F32, kShape))) return raw.End();
+    if (!raw.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob))) return raw.End();
     raw.SendAll(0, data);
     raw.SendAll(1, data);
     return raw.End();
@@ -121,10 +121,10 @@ TEST_P(DeviceErrors, DeadDeviceEndsEveryJobOnce) {
   ASSERT_TRUE(Eventually([&] {
     return faults->count(staged() ? engine::Submitted::kCopyIn : engine::Submitted::kLaunch) > 0 || !staged();
   }));
-  ASSERT_TRUE(fresh.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(fresh.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
   RawStream killer(server.Connect());
-  ASSERT_TRUE(killer.Open(RmseOpen(v1::DTYPE_F32, kShape)));
-  std::thread waiter([&] { EXPECT_FALSE(queued.Open(RmseOpen(v1::DTYPE_F32, kShape))); });
+  ASSERT_TRUE(killer.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
+  std::thread waiter([&] { EXPECT_FALSE(queued.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob))); });
   ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
 
   faults->FailNth(engine::Submitted::kLaunch, 1, Broken(), true);
@@ -146,7 +146,7 @@ TEST_P(DeviceErrors, DeadDeviceEndsEveryJobOnce) {
   launched.context.TryCancel();
 
   RawStream late(server.Connect());
-  EXPECT_FALSE(late.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  EXPECT_FALSE(late.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
   ExpectError(late.End(), grpc::StatusCode::UNAVAILABLE, "DEVICE_FAILED");
   grpc::ClientContext context;
   v1::RmseResponse response;

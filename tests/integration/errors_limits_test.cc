@@ -6,8 +6,6 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kExhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
-constexpr auto kLate = grpc::StatusCode::DEADLINE_EXCEEDED;
 const std::vector<int64_t> kBulk{1 << 18};  // f32: 1 MiB an operand, more than a small job
 
 TEST(UnarySize, MessagesOverFourMebibytesAreRefused) {

@@ -6,7 +6,6 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 struct BadOpen {

@@ -5,10 +5,9 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
-constexpr uint64_t kBlock = 64 << 10;
-const std::vector<int64_t> kShape{100, 1000};  // 400,000 bytes: six blocks and a short one
-constexpr uint64_t kBytes = 400'000;
+constexpr uint64_t kStreamBlock = 64 << 10;
+const std::vector<int64_t> kSixBlocks{100, 1000};  // 400,000 bytes: six blocks and a short one
+constexpr uint64_t kSixBlocksBytes = 400'000;
 const char kExecute[] = "/tilewire.v1.Kernels/Execute";
 
 struct BadStream {
@@ -24,14 +23,14 @@ const std::vector<BadStream>& BadStreams() {
       {"one byte missing",
        [](RawStream& s, const std::string& d) {
          s.SendAll(0, d);
-         s.SendAll(1, d, 1 << 20, 0, kBytes - 1);
+         s.SendAll(1, d, 1 << 20, 0, kSixBlocksBytes - 1);
        },
        "BYTES_MISSING"},
       {"a block missing",
        [](RawStream& s, const std::string& d) {
          s.SendAll(0, d);
-         s.SendAll(1, d, kBlock, 0, 2 * kBlock);
-         s.SendAll(1, d, kBlock, 3 * kBlock);
+         s.SendAll(1, d, kStreamBlock, 0, 2 * kStreamBlock);
+         s.SendAll(1, d, kStreamBlock, 3 * kStreamBlock);
        },
        "BYTES_MISSING"},
       {"a gap", [](RawStream& s, const std::string& d) { s.Send(0, 0, d.substr(0, 10)), s.Send(0, 20, "x"); },
@@ -40,32 +39,37 @@ const std::vector<BadStream>& BadStreams() {
        [](RawStream& s, const std::string& d) { s.Send(0, 0, d.substr(0, 10)), s.Send(0, 5, "x"); },
        "RUN_RULE"},
       {"a run that leaves its block open",
-       [](RawStream& s, const std::string& d) { s.Send(1, 0, d.substr(0, 10)), s.Send(1, kBlock, "x"); },
+       [](RawStream& s, const std::string& d) {
+         s.Send(1, 0, d.substr(0, 10)), s.Send(1, kStreamBlock, "x");
+       },
        "RUN_RULE"},
       {"a run that starts inside a block", [](RawStream& s, const std::string&) { s.Send(0, 1, "x"); },
        "RUN_RULE"},
-      {"the last byte alone", [](RawStream& s, const std::string&) { s.Send(0, kBytes - 1, "x"); },
+      {"the last byte alone", [](RawStream& s, const std::string&) { s.Send(0, kSixBlocksBytes - 1, "x"); },
        "RUN_RULE"},
       {"a block twice",
        [](RawStream& s, const std::string& d) {
-         s.Send(0, 0, d.substr(0, kBlock)), s.Send(0, 0, d.substr(0, kBlock));
+         s.Send(0, 0, d.substr(0, kStreamBlock)), s.Send(0, 0, d.substr(0, kStreamBlock));
        },
        "RUN_RULE"},
       {"an operand twice", [](RawStream& s, const std::string& d) { s.SendAll(0, d), s.SendAll(0, d); },
        "RUN_RULE"},
       {"a run into a block that came before",
        [](RawStream& s, const std::string& d) {
-         s.Send(0, kBlock, std::string_view(d).substr(kBlock, kBlock));
-         s.Send(0, 0, std::string_view(d).substr(0, kBlock + 1));
+         s.Send(0, kStreamBlock, std::string_view(d).substr(kStreamBlock, kStreamBlock));
+         s.Send(0, 0, std::string_view(d).substr(0, kStreamBlock + 1));
        },
        "RUN_RULE"},
       {"everything, and the first byte again",
        [](RawStream& s, const std::string& d) { s.SendAll(0, d), s.SendAll(1, d), s.Send(1, 0, "x"); },
        "RUN_RULE"},
       {"beyond the end",
-       [](RawStream& s, const std::string&) { s.Send(0, 6 * kBlock, std::string(kBytes, 'x')); }, "BAD_VALUE",
-       "chunk of operand 0, offset 393216", "400000 bytes long", "bytes within the operand's 400000"},
-      {"at the end", [](RawStream& s, const std::string&) { s.Send(1, kBytes, "x"); }, "BAD_VALUE",
+       [](RawStream& s, const std::string&) {
+         s.Send(0, 6 * kStreamBlock, std::string(kSixBlocksBytes, 'x'));
+       },
+       "BAD_VALUE", "chunk of operand 0, offset 393216", "400000 bytes long",
+       "bytes within the operand's 400000"},
+      {"at the end", [](RawStream& s, const std::string&) { s.Send(1, kSixBlocksBytes, "x"); }, "BAD_VALUE",
        "chunk of operand 1, offset 400000", "1 bytes long", "bytes within the operand's 400000"},
       {"at the end of all numbers", [](RawStream& s, const std::string&) { s.Send(0, ~uint64_t{0}, "xx"); },
        "BAD_VALUE", "chunk of operand 0, offset 18446744073709551615", "2 bytes long", "*"},
@@ -78,7 +82,7 @@ const std::vector<BadStream>& BadStreams() {
       {"open twice",
        [](RawStream& s, const std::string&) {
          v1::ExecuteRequest again;
-         *again.mutable_open() = RmseOpen(v1::DTYPE_F32, kShape);
+         *again.mutable_open() = RmseOpen(v1::DTYPE_F32, kSixBlocks);
          s.stream->Write(again);
        },
        "BAD_MESSAGE"},
@@ -94,11 +98,11 @@ TILEWIRE_ON_STAGED(StreamErrors);
 TEST_P(StreamErrors, EachBrokenRuleIsNamed) {
   TestServer server(device(), {});
   const auto channel = server.Connect();
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kSixBlocksBytes / 4, 1);
   for (const BadStream& bad : BadStreams()) {
     SCOPED_TRACE(bad.name);
     RawStream raw(channel);
-    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kSixBlocks)));
     bad.send(raw, data);
     ExpectError(raw.End(), kInvalid, bad.reason, bad.field, bad.value, bad.allowed);
     server.ExpectIdle();
@@ -123,7 +127,7 @@ TEST_P(StreamErrors, OpenMustComeFirst) {
   {
     // Both members of the oneof in one message.
     v1::ExecuteRequest open, chunk;
-    *open.mutable_open() = RmseOpen(v1::DTYPE_F32, kShape);
+    *open.mutable_open() = RmseOpen(v1::DTYPE_F32, kSixBlocks);
     chunk.mutable_chunk()->set_data("x");
     ByteCall call(channel, kExecute);
     call.Start();
@@ -138,7 +142,7 @@ TEST_P(StreamErrors, BytesThatAreNoMessage) {
   TestServer server(device(), {});
   const auto channel = server.Connect();
   v1::ExecuteRequest open, chunk;
-  *open.mutable_open() = RmseOpen(v1::DTYPE_F32, kShape);
+  *open.mutable_open() = RmseOpen(v1::DTYPE_F32, kSixBlocks);
   chunk.mutable_chunk()->set_data("payload");
   const std::string good = chunk.SerializeAsString();
   for (const bool opened : {false, true}) {
@@ -222,7 +226,7 @@ TEST_P(StreamErrors, CompressedMessagesAreRefused) {
   for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
     RawStream raw(channel);
     raw.context.set_compression_algorithm(algorithm);
-    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape))) << "too short to be compressed";
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kSixBlocks))) << "too short to be compressed";
     raw.SendAll(0, zeros);
     ExpectError(raw.End(), grpc::StatusCode::UNIMPLEMENTED, "COMPRESSED");
   }

@@ -8,7 +8,6 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 v1::GaussianPdfRequest GaussianCall(v1::DType dtype, const std::vector<int64_t>& shape,

@@ -33,6 +33,11 @@ class OnBoth : public ::testing::TestWithParam<Where> {
   INSTANTIATE_TEST_SUITE_P(Memory, suite, ::testing::Values(Where::kStaged), \
                            [](const auto&) { return "Staged"; })
 
+constexpr int64_t kMiB = 1 << 20;
+constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+constexpr auto kExhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
+constexpr auto kLate = grpc::StatusCode::DEADLINE_EXCEEDED;
+
 /// Code, reason and the metadata {field, value, allowed}; "*" is any text. Where `field` is empty no field
 /// may be to blame, but for BAD_MESSAGE, which may say where in the message.
 inline void ExpectError(const grpc::Status& status, grpc::StatusCode code, const std::string& reason,

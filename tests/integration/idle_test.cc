@@ -8,9 +8,8 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr auto kLate = grpc::StatusCode::DEADLINE_EXCEEDED;
-const std::vector<int64_t> kShape{1000, 500};  // f32: 2 MB
-constexpr size_t kBytes = 2'000'000;
+const std::vector<int64_t> kIdleShape{1000, 500};  // f32: 2 MB
+constexpr size_t kIdleBytes = 2'000'000;
 
 class Idle : public OnBoth {
  protected:
@@ -44,7 +43,7 @@ TEST_P(Idle, NoOpenAtAll) {
 TEST_P(Idle, OpenThenSilence) {
   TestServer server(device(), OwnTime());
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kIdleShape)));
   const TimePoint opened = time_.Now();
   ExpectError(time_.DrainWhileItPasses(server, raw), kLate, "IDLE");
   EXPECT_GE(time_.Now() - opened, OwnTimeOfServer::kIdle);
@@ -56,7 +55,7 @@ TEST_P(Idle, OpenThenSilence) {
 TEST_P(Idle, TricklingByteByByteIsNoProgress) {
   TestServer server(device(), OwnTime());
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kIdleShape)));
   uint64_t sent = 0;
   // A look that finds the server busy with a byte starts the time anew, so it is given some to take each.
   for (; !OwnTimeOfServer::GivenUp(server, raw) && raw.Send(0, sent, "x"); ++sent) {
@@ -72,7 +71,7 @@ TEST_P(Idle, SlowButSteadyIsProgress) {
   TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1), b = Floats(500'000, 2);
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kIdleShape)));
   const uint64_t block = raw.opened.block_bytes();
   for (uint64_t at = 0; at < 8 * block; at += block) {
     ASSERT_TRUE(raw.SendAll(0, a, block, at, at + block));
@@ -83,7 +82,7 @@ TEST_P(Idle, SlowButSteadyIsProgress) {
   ASSERT_TRUE(raw.SendAll(1, b));
   const auto status = raw.End();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, kShape));
+  EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, kIdleShape));
   ExpectUnharmed(server);
 }
 
@@ -103,13 +102,13 @@ TEST_P(Idle, SlowDeviceIsNotTheClientsFault) {
   TestServer server(std::make_unique<HeldDevice>(device(), gate), OwnTime());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kIdleShape)));
   SendToHeldDevice(server, raw, *gate, a);
   time_.Pass(server, 24);
   gate->Open();
   const auto status = raw.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(raw.output == HostTranspose(a, DType::kF32, kShape));
+  EXPECT_TRUE(raw.output == HostTranspose(a, DType::kF32, kIdleShape));
   ExpectUnharmed(server);
 }
 
@@ -121,10 +120,10 @@ TEST_P(Idle, WaitingInTheQueueIsNotTheClientsFault) {
   const std::string a = Floats(500'000, 1);
   RawStream first(server.Connect(), OwnTimeOfServer::kDeadline),
       second(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(first.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(first.Open(TransposeOpen(v1::DTYPE_F32, kIdleShape)));
   SendToHeldDevice(server, first, *gate, a);
   std::thread waiter([&] {
-    EXPECT_TRUE(second.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+    EXPECT_TRUE(second.Open(TransposeOpen(v1::DTYPE_F32, kIdleShape)));
     EXPECT_TRUE(second.SendAll(0, a));
     const auto status = second.End();
     EXPECT_TRUE(status.ok()) << status.error_message();
@@ -181,9 +180,9 @@ TEST_P(Idle, LateHalfCloseWithinTheTimeIsFine) {
   TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kIdleShape)));
   ASSERT_TRUE(raw.SendAll(0, a));
-  ASSERT_TRUE(HasArrived(server, raw, kBytes));
+  ASSERT_TRUE(HasArrived(server, raw, kIdleBytes));
   time_.Pass(server, 6);
   const auto status = raw.End();
   EXPECT_TRUE(status.ok()) << status.error_message();
@@ -194,10 +193,10 @@ TEST_P(Idle, NoHalfCloseAtAll) {
   TestServer server(device(), OwnTime());
   const std::string a = Floats(500'000, 1);
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kIdleShape)));
   ASSERT_TRUE(raw.SendAll(0, a));
   ASSERT_TRUE(raw.SendAll(1, a));
-  ASSERT_TRUE(HasArrived(server, raw, 2 * kBytes));
+  ASSERT_TRUE(HasArrived(server, raw, 2 * kIdleBytes));
   ExpectError(time_.DrainWhileItPasses(server, raw), kLate, "IDLE");
   ExpectUnharmed(server);
 }

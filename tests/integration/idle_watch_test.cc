@@ -15,14 +15,14 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr seconds kIdle(40);
-constexpr int64_t kBlock = 1000;
+constexpr int64_t kWatchedBlock = 1000;
 
 class IdleWatchTest : public ::testing::Test {
  protected:
   IdleWatchTest() {
     watch_.Start(
-        owner_, &timer_, std::chrono::duration<double>(kIdle).count(), kBlock, [this] { return sharers_; },
-        [this](bool cut) { given_up_ = cut; });
+        owner_, &timer_, std::chrono::duration<double>(kIdle).count(), kWatchedBlock,
+        [this] { return sharers_; }, [this](bool cut) { given_up_ = cut; });
   }
   ~IdleWatchTest() override {
     watch_.Stop();
@@ -79,12 +79,12 @@ TEST_F(IdleWatchTest, BlocksMessagesAndABlockOfOutputAreProgress) {
   watch_.writing = true;
   for (int i = 0; i < 5; ++i) {
     Pass(kIdle * 3 / 4);
-    watch_.bytes_written += kBlock;
+    watch_.bytes_written += kWatchedBlock;
   }
   EXPECT_FALSE(given_up_);
   for (int i = 0; i < 8; ++i) {  // less than a block in all
     Pass(kIdle / 8);
-    watch_.bytes_written += kBlock / 10;
+    watch_.bytes_written += kWatchedBlock / 10;
   }
   Pass(kIdle / 8);
   EXPECT_EQ(given_up_, true) << "who takes nothing cannot be told";

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/cpp/client.h"
 #include "tests/integration/helpers.h"
 
 namespace tilewire::testing {
@@ -16,6 +17,10 @@ namespace tilewire::testing {
 inline constexpr uint64_t kBlock = 64 << 10;
 inline const std::vector<int64_t> kShape{700, 1000};  // 2,800,000 bytes: 42 blocks and a short one
 inline constexpr uint64_t kBytes = 2'800'000, kBlocks = (kBytes + kBlock - 1) / kBlock;
+
+inline client::ArraySource Source(const std::string& bytes, const std::vector<int64_t>& shape = kShape) {
+  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), bytes.data());
+}
 
 /// A further stream of a job. Output comes in pieces, ascending.
 class JoinedStream : public RawStream {

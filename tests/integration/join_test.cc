@@ -77,10 +77,6 @@ TEST_P(Join, StreamsThatFillBlocksSlowlyDoNotWaitForEachOther) {
   ExpectUnharmed(server);
 }
 
-client::ArraySource Source(const std::string& bytes, const std::vector<int64_t>& shape = kShape) {
-  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), bytes.data());
-}
-
 TEST_P(Join, TheClientSpreadsACallOverAsManyConnectionsAsItIsGranted) {
   options_.engine.max_streams = 8;
   TestServer server(device(), options_);

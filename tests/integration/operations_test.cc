@@ -71,7 +71,7 @@ Sample CompareSample(v1::DType dtype, const std::vector<int64_t>& shape, const s
 }
 
 /// Some 10 MB an operand, in few elements: more ranges than the budget of the windowed test has room for.
-const std::vector<int64_t> kLarge{1300, 1000};
+const std::vector<int64_t> kManyBlocks{1300, 1000};
 
 /// One row an operation.
 const Row kRows[] = {
@@ -81,7 +81,7 @@ const Row kRows[] = {
                           RmseSample(v1::DTYPE_U8, {801, 333}, {1}),
                           RmseSample(v1::DTYPE_F64, {901, 99}, {})};
      },
-     [] { return RmseSample(v1::DTYPE_F64, kLarge, {}); }},
+     [] { return RmseSample(v1::DTYPE_F64, kManyBlocks, {}); }},
     {"transpose",
      [] {
        return std::vector{TransposeSample(v1::DTYPE_F32, {37, 111}, {}),
@@ -94,7 +94,7 @@ const Row kRows[] = {
        return std::vector{GaussianSample(v1::DTYPE_F32, {37, 111}, 0.5, 0.25),
                           GaussianSample(v1::DTYPE_F64, {30, 1200}, -1, 3)};
      },
-     [] { return GaussianSample(v1::DTYPE_F64, kLarge, 0, 1); }},
+     [] { return GaussianSample(v1::DTYPE_F64, kManyBlocks, 0, 1); }},
     {"compare",
      [] {
        return std::vector{CompareSample(v1::DTYPE_F32, {37, 111}, {}),
@@ -102,7 +102,7 @@ const Row kRows[] = {
                           CompareSample(v1::DTYPE_U8, {801, 333}, {1}, {8, 7, 10}),
                           CompareSample(v1::DTYPE_F64, {901, 99}, {}, {3})};
      },
-     [] { return CompareSample(v1::DTYPE_F64, kLarge, {}); }},
+     [] { return CompareSample(v1::DTYPE_F64, kManyBlocks, {}); }},
 };
 
 }  // namespace

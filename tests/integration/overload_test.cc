@@ -15,7 +15,6 @@ using bench::StalledCrowd;
 using std::chrono::milliseconds;
 
 constexpr int64_t kOperandBytes = 8 << 20;
-constexpr auto kExhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
 
 std::vector<Stall> Mixed(size_t count, std::vector<Stall> kinds) {
   std::vector<Stall> stalls;

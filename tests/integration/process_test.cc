@@ -4,7 +4,7 @@
 namespace tilewire::testing {
 namespace {
 
-const std::vector<int64_t> kShape{500, 1000};  // f32: 2 MB
+const std::vector<int64_t> kProcessShape{500, 1000};  // f32: 2 MB
 
 std::vector<std::string> Cpu(std::vector<std::string> more = {}) {
   std::vector<std::string> arguments{"--device",       "cpu",   "--listen", "localhost:0",
@@ -16,12 +16,12 @@ std::vector<std::string> Cpu(std::vector<std::string> more = {}) {
 void ExpectServes(const std::string& address) {
   const std::string a = Floats(500'000, 1), b = Floats(500'000, 2);
   RawStream raw(ConnectTo(address));
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape))) << address;
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kProcessShape))) << address;
   raw.SendAll(0, a);
   raw.SendAll(1, b);
   const auto status = raw.End();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, kShape));
+  EXPECT_EQ(raw.output, HostRmse(a, b, DType::kF32, kProcessShape));
 }
 
 TEST(Process, TwoListenersAndACleanEnd) {
@@ -109,14 +109,14 @@ TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
   for (int i = 0; i < 6; ++i)  // in flight when the signal comes, ended after it
     threads.emplace_back([&] {
       RawStream raw(ConnectTo(address));
-      ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+      ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kProcessShape)));
       ++opened;
       raw.SendAll(0, data, 100'000, 0, 1'000'000);
       stop.wait(false);
       raw.SendAll(0, data, 100'000, 1'000'000);
       const auto status = raw.End();
       EXPECT_TRUE(status.ok()) << status.error_message();
-      good += status.ok() && raw.output == HostTranspose(data, DType::kF32, kShape);
+      good += status.ok() && raw.output == HostTranspose(data, DType::kF32, kProcessShape);
     });
   for (int i = 0; i < 2; ++i)  // and new ones all the time
     threads.emplace_back([&] {
@@ -145,7 +145,7 @@ TEST(Process, TerminationUnderLoadLetsRunningCallsFinish) {
 TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
   Program program(Cpu({"--drain-seconds", "0.1"}));
   RawStream raw(ConnectTo(program.Ready()[0]));
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kProcessShape)));
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(25), 1) << program.err();
   ExpectError(raw.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
@@ -156,7 +156,7 @@ TEST(Process, StalledCallIsCutAtTheEndOfTheDrainTime) {
 TEST(Process, SecondSignalEndsAtOnce) {
   Program program(Cpu({"--drain-seconds", "300"}));
   RawStream raw(ConnectTo(program.Ready()[0]));
-  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kProcessShape)));
   program.Signal(SIGTERM);
   EXPECT_TRUE(Eventually([&] { return program.err().find("draining") != std::string::npos; }));
   EXPECT_TRUE(program.running()) << "it waits for the call";
@@ -174,7 +174,7 @@ TEST(Process, MetricsAreAtZeroAfterWork) {
   const std::string metrics = log.substr(begin, log.find('"', begin) - begin);
   {
     RawStream running(ConnectTo(address));
-    ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kShape)));
+    ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kProcessShape)));
     const std::string text = HttpGet(metrics, "/metrics");
     EXPECT_NE(text.find("\ntilewire_jobs_in_flight 1\n"), std::string::npos) << text;
     EXPECT_EQ(text.find("\ntilewire_device_used_bytes 0\n"), std::string::npos);

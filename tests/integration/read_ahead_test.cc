@@ -14,9 +14,8 @@ namespace {
 using bench::Stall;
 using bench::StalledCrowd;
 
-constexpr int64_t kMiB = 1 << 20;
-const std::vector<int64_t> kShape{512, 1024};  // f32: two messages of 1 MiB, more than staging holds
-constexpr size_t kBytes = 2 * kMiB;
+const std::vector<int64_t> kTwoMessages{512, 1024};  // f32: two messages of 1 MiB, more than staging holds
+constexpr size_t kTwoMessagesBytes = 2 * kMiB;
 
 /// A server behind staging whose copies stand still from now on, so that the first message is stuck in the
 /// middle.
@@ -46,7 +45,7 @@ class Held {
 
 /// Two messages under way: one that staging cannot take, and one that was read ahead, since its Write ends.
 bool SendBoth(RawStream* raw, const std::string& data, std::optional<uint32_t> crc = {}) {
-  return raw->Open(TransposeOpen(v1::DTYPE_F32, kShape)) &&
+  return raw->Open(TransposeOpen(v1::DTYPE_F32, kTwoMessages)) &&
          raw->Send(0, 0, std::string_view(data).substr(0, kMiB)) &&
          raw->Send(0, kMiB, std::string_view(data).substr(kMiB), crc);
 }
@@ -80,21 +79,21 @@ TEST(ReadAhead, OneMessageAndNoMore) {
 
 TEST(ReadAhead, HalfCloseBehindIt) {
   Held held;
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   RawStream raw(held.server.Connect());
   ASSERT_TRUE(SendBoth(&raw, data));
   raw.stream->WritesDone();
   held.Release();
   const auto status = raw.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(raw.output == HostTranspose(data, DType::kF32, kShape));
+  EXPECT_TRUE(raw.output == HostTranspose(data, DType::kF32, kTwoMessages));
   ExpectUnharmed(held.server);
 }
 
 TEST(ReadAhead, HalfCloseTooEarly) {
   Held held;
   RawStream raw(held.server.Connect());
-  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
   ASSERT_TRUE(raw.Send(0, 0, Floats(kMiB / 4, 1)));
   raw.stream->WritesDone();
   held.Release();
@@ -104,7 +103,7 @@ TEST(ReadAhead, HalfCloseTooEarly) {
 
 TEST(ReadAhead, ItIsWrong) {
   Held held;
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   RawStream raw(held.server.Connect());
   ASSERT_TRUE(SendBoth(&raw, data, 12345));
   held.Release();
@@ -115,7 +114,7 @@ TEST(ReadAhead, ItIsWrong) {
 TEST(ReadAhead, ItIsTooLarge) {
   Held held;
   RawStream raw(held.server.Connect());
-  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+  ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
   ASSERT_TRUE(raw.Send(0, 0, Floats(kMiB / 4, 1)));
   ASSERT_TRUE(raw.Send(0, kMiB, std::string(7 * kMiB, 'x')));
   held.Release();
@@ -141,7 +140,7 @@ TEST(ReadAhead, WhatIsTooLargeIsDroppedWhenItComes) {
 
 TEST(ReadAhead, ClientCancels) {
   Held held;
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   RawStream raw(held.server.Connect());
   ASSERT_TRUE(SendBoth(&raw, data));
   raw.context.TryCancel();
@@ -154,7 +153,7 @@ TEST(ReadAhead, ClientCancels) {
 
 TEST(ReadAhead, DeadlinePasses) {
   Held held;
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   RawStream raw(held.server.Connect(), 3);
   (void)SendBoth(&raw, data);  // a busy machine may need longer than that
   EXPECT_EQ(raw.Drain().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
@@ -164,7 +163,7 @@ TEST(ReadAhead, DeadlinePasses) {
 }
 
 TEST(ReadAhead, ServerEnds) {
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   auto held = std::make_unique<Held>();
   RawStream raw(held->server.Connect());
   ASSERT_TRUE(SendBoth(&raw, data));
@@ -207,11 +206,11 @@ TEST_P(ReadAheadOn, StallInTheMiddleOfAMessageIsIdle) {
 // status is that message's, and it does not wait for the read.
 TEST_P(ReadAheadOn, TheMessageBeforeItIsWrong) {
   TestServer server(device(), {});
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   for (int then = 0; then < 5; ++then)
     for (int turn = 0; turn < 4; ++turn) {
       RawStream raw(server.Connect());
-      ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+      ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
       ASSERT_TRUE(raw.Send(0, 0, std::string_view(data).substr(0, 100'000)));
       ASSERT_TRUE(raw.Send(0, 100'000, std::string_view(data).substr(100'000, 300'000), 1));
       // Then: silence, a message, many, half-close, or all of these. Writes fail once the call has ended.
@@ -225,10 +224,10 @@ TEST_P(ReadAheadOn, TheMessageBeforeItIsWrong) {
 
 TEST_P(ReadAheadOn, TheClientLeavesAfterAWrongMessage) {
   TestServer server(device(), {});
-  const std::string data = Floats(kBytes / 4, 1);
+  const std::string data = Floats(kTwoMessagesBytes / 4, 1);
   for (int turn = 0; turn < 10; ++turn) {
     RawStream raw(server.Connect());
-    ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+    ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
     (void)raw.Send(0, 0, std::string_view(data).substr(0, 300'000), 1);
     if (turn % 2) (void)raw.Send(0, 300'000, std::string_view(data).substr(300'000, 300'000));
     raw.context.TryCancel();
@@ -243,14 +242,14 @@ TEST_P(ReadAheadOn, StreamsBeyondItsShareGoWithout) {
   std::vector<std::thread> threads;
   for (uint64_t seed = 0; seed < 6; ++seed)
     threads.emplace_back([&, seed] {
-      const std::string data = Floats(kBytes / 4, seed);
+      const std::string data = Floats(kTwoMessagesBytes / 4, seed);
       for (int turn = 0; turn < 4; ++turn) {
         RawStream raw(server.Connect());
-        ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kShape)));
+        ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
         ASSERT_TRUE(raw.SendAll(0, data, turn % 2 ? kMiB : 100'000));
         const auto status = raw.End();
         EXPECT_TRUE(status.ok()) << status.error_message();
-        EXPECT_TRUE(raw.output == HostTranspose(data, DType::kF32, kShape));
+        EXPECT_TRUE(raw.output == HostTranspose(data, DType::kF32, kTwoMessages));
       }
     });
   for (auto& thread : threads) thread.join();

@@ -66,10 +66,10 @@ struct Case {
 
 // 6,144,000 bytes, 93 blocks of 64 KiB and a short one: room for messages of 4 MiB.
 const std::vector<int64_t> kBox{12, 250, 512};
-constexpr int64_t kElements = 12 * 250 * 512;
+constexpr int64_t kStripedElements = 12 * 250 * 512;
 
 std::vector<Case> Cases(uint64_t seed) {
-  const std::string a = Floats(kElements, seed), b = Floats(kElements, seed + 1);
+  const std::string a = Floats(kStripedElements, seed), b = Floats(kStripedElements, seed + 1);
   const auto rmse = [&](const char* name, const std::vector<int>& axes) {
     return Case{name, RmseOpen(v1::DTYPE_F32, kBox, axes), {a, b}, HostRmse(a, b, DType::kF32, kBox, axes)};
   };

@@ -23,10 +23,6 @@ class Trace : public OnBoth {
 };
 TILEWIRE_ON_BOTH(Trace);
 
-client::ArraySource Source(const std::string& bytes) {
-  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, kShape).value(), bytes.data());
-}
-
 /// Server spans moved to the client's time line lie within the call, but for the error that is stated.
 void ExpectWithinTheCall(const client::Reply& reply) {
   ASSERT_TRUE(reply.trace);

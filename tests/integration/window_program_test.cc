@@ -7,7 +7,7 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr size_t kElements = 40 << 20;  // f32: 160 MiB
+constexpr size_t kProgramElements = 40 << 20;  // f32: 160 MiB
 
 /// A file that goes with the test.
 class File {
@@ -20,7 +20,7 @@ class File {
 
 std::string NpyHeader() {
   std::string text =
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(kElements) + ",), }";
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(kProgramElements) + ",), }";
   text.resize(128 - 10 - 1, ' ');
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(text.size() + 1) + '\0' + text + "\n";
 }
@@ -42,7 +42,7 @@ TEST(WindowProgram, ArraysOfSeveralHundredMebibytesPassThroughThirtyTwo) {
       {"--device", "cpu", "--listen", "localhost:0", "--device-bytes", "32MiB", "--receive-quota", "192MiB"});
   const std::string address = server.Ready()[0];
   const File a("a.npy"), b("b.npy"), out("out.npy");
-  const std::string first = Floats(kElements, 1), second = Floats(kElements, 2);
+  const std::string first = Floats(kProgramElements, 1), second = Floats(kProgramElements, 2);
   WriteNpy(a.path, first);
   WriteNpy(b.path, second);
   const auto run = [&](std::vector<std::string> arguments) {
@@ -51,7 +51,7 @@ TEST(WindowProgram, ArraysOfSeveralHundredMebibytesPassThroughThirtyTwo) {
     EXPECT_EQ(client.Wait(150), 0) << client.err();
     return client.out();
   };
-  const std::string expected = HostRmse(first, second, DType::kF32, {static_cast<int64_t>(kElements)});
+  const std::string expected = HostRmse(first, second, DType::kF32, {static_cast<int64_t>(kProgramElements)});
   double value;
   std::memcpy(&value, expected.data(), 8);
   EXPECT_EQ(std::stod(run({"--connections", "3", "rmse", a.path, b.path})), value);
@@ -64,7 +64,7 @@ TEST(WindowProgram, ArraysOfSeveralHundredMebibytesPassThroughThirtyTwo) {
   std::string bytes(first.size(), '\0');
   file.seekg(-static_cast<int64_t>(bytes.size()), std::ios::end);
   EXPECT_TRUE(file.read(bytes.data(), static_cast<int64_t>(bytes.size())));
-  EXPECT_TRUE(bytes == HostGaussian(first, DType::kF32, {static_cast<int64_t>(kElements)}, 0.5, 0.2));
+  EXPECT_TRUE(bytes == HostGaussian(first, DType::kF32, {static_cast<int64_t>(kProgramElements)}, 0.5, 0.2));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(20), 0) << server.err();
 }

@@ -11,10 +11,10 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr int64_t kMiB = 1 << 20, kBudget = 32 * kMiB;
+constexpr int64_t kBudget = 32 * kMiB;
 constexpr auto kPrecondition = grpc::StatusCode::FAILED_PRECONDITION;
-const std::vector<int64_t> kLarge{2500, 5000};  // f32: 50 MB, more than the budget
-constexpr size_t kElements = 2500 * 5000, kLargeBytes = 4 * kElements;
+const std::vector<int64_t> kBeyondBudget{2500, 5000};  // f32: 50 MB, more than the budget
+constexpr size_t kWindowedElements = 2500 * 5000, kLargeBytes = 4 * kWindowedElements;
 
 class Window : public OnBoth {
  protected:
@@ -26,13 +26,13 @@ class Window : public OnBoth {
   TestServer::Options options_;
 };
 
-client::ArraySource Source(const std::string& bytes) {
-  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, kLarge).value(), bytes.data());
+client::ArraySource BeyondBudget(const std::string& bytes) {
+  return client::ArraySource::FromMemory(MakeSpec(DType::kF32, kBeyondBudget).value(), bytes.data());
 }
 
 TEST_P(Window, TheClientGetsTheSameBitsOverAnyNumberOfConnections) {
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 1), b = Floats(kElements, 2);
+  const std::string a = Floats(kWindowedElements, 1), b = Floats(kWindowedElements, 2);
   auto client = client::Client::Connect(server.address());
   uint64_t most_in_use = 0;
   client::CallOptions options;
@@ -44,9 +44,9 @@ TEST_P(Window, TheClientGetsTheSameBitsOverAnyNumberOfConnections) {
     options.message_bytes = connections == 1 ? 4 << 20 : 300'000;  // more than a block, and less
     client::RmseOp op;
     if (connections > 1) op.axes = {1};
-    const auto rmse = client.Rmse(Source(a), Source(b), op, options);
+    const auto rmse = client.Rmse(BeyondBudget(a), BeyondBudget(b), op, options);
     ASSERT_TRUE(rmse) << rmse.error().ToString();
-    const std::string expected = HostRmse(a, b, DType::kF32, kLarge, {op.axes.begin(), op.axes.end()});
+    const std::string expected = HostRmse(a, b, DType::kF32, kBeyondBudget, {op.axes.begin(), op.axes.end()});
     ASSERT_EQ(rmse->values.size() * 8, expected.size());
     EXPECT_EQ(std::memcmp(rmse->values.data(), expected.data(), expected.size()), 0);
     EXPECT_EQ(rmse->reply.timing.bytes_in, 2 * kLargeBytes);
@@ -56,9 +56,9 @@ TEST_P(Window, TheClientGetsTheSameBitsOverAnyNumberOfConnections) {
       std::memcpy(out.data() + offset, bytes.data(), bytes.size());
       return Status();
     };
-    const auto pdf = client.GaussianPdf(Source(a), {.mean = 0.5, .stddev = 0.25}, sink, options);
+    const auto pdf = client.GaussianPdf(BeyondBudget(a), {.mean = 0.5, .stddev = 0.25}, sink, options);
     ASSERT_TRUE(pdf) << pdf.error().ToString();
-    EXPECT_TRUE(out == HostGaussian(a, DType::kF32, kLarge, 0.5, 0.25));
+    EXPECT_TRUE(out == HostGaussian(a, DType::kF32, kBeyondBudget, 0.5, 0.25));
     EXPECT_EQ(pdf->timing.bytes_out, kLargeBytes);
   }
   EXPECT_GT(most_in_use, 0u);
@@ -69,9 +69,9 @@ TEST_P(Window, TheClientGetsTheSameBitsOverAnyNumberOfConnections) {
 // Ascending from 0, without looking at Opened, in messages larger than the window.
 TEST_P(Window, ASimpleClientOfOneOperandOnlyHasToRead) {
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 3);
+  const std::string a = Floats(kWindowedElements, 3);
   RawStream raw(server.Connect());
-  ASSERT_TRUE(raw.Open(GaussianOpen(v1::DTYPE_F32, kLarge, 0, 1)));
+  ASSERT_TRUE(raw.Open(GaussianOpen(v1::DTYPE_F32, kBeyondBudget, 0, 1)));
   EXPECT_GT(raw.opened.window_bytes(), 0u);
   EXPECT_EQ(raw.opened.window_bytes() % raw.opened.block_bytes(), 0u);
   std::thread sender([&] {
@@ -81,16 +81,16 @@ TEST_P(Window, ASimpleClientOfOneOperandOnlyHasToRead) {
   const auto status = raw.Drain();
   sender.join();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(raw.output == HostGaussian(a, DType::kF32, kLarge, 0, 1));
+  EXPECT_TRUE(raw.output == HostGaussian(a, DType::kF32, kBeyondBudget, 0, 1));
   ExpectUnharmed(server);
 }
 
 TEST_P(Window, OperandsAlternateOrAreRefused) {
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 4), b = Floats(kElements, 5);
+  const std::string a = Floats(kWindowedElements, 4), b = Floats(kWindowedElements, 5);
   for (const bool alternate : {true, false}) {
     RawStream raw(server.Connect());
-    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kLarge)));
+    ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kBeyondBudget)));
     const uint64_t window = raw.opened.window_bytes();
     ASSERT_GT(window, 0u);
     const uint64_t turn = alternate ? window : kLargeBytes;
@@ -100,7 +100,7 @@ TEST_P(Window, OperandsAlternateOrAreRefused) {
     const auto status = raw.End();
     if (alternate) {
       EXPECT_TRUE(status.ok()) << status.error_message();
-      EXPECT_TRUE(raw.output == HostRmse(a, b, DType::kF32, kLarge));
+      EXPECT_TRUE(raw.output == HostRmse(a, b, DType::kF32, kBeyondBudget));
     } else {
       ExpectError(status, kPrecondition, "OUT_OF_WINDOW", "chunk.offset", "*",
                   "at most " + std::to_string(window) + " before those");
@@ -126,8 +126,8 @@ struct Streams {
 TEST_P(Window, StreamsThatRunAheadWaitForSlowOnes) {
   options_.engine.block_bytes = 256 << 10;
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 6);
-  Streams streams(server, GaussianOpen(v1::DTYPE_F32, kLarge, 1, 2));
+  const std::string a = Floats(kWindowedElements, 6);
+  Streams streams(server, GaussianOpen(v1::DTYPE_F32, kBeyondBudget, 1, 2));
   ASSERT_EQ(streams.all.size(), 4u);
   const uint64_t block = streams.all[0]->opened.block_bytes();
   std::map<uint64_t, std::string> pieces;
@@ -155,15 +155,15 @@ TEST_P(Window, StreamsThatRunAheadWaitForSlowOnes) {
     EXPECT_EQ(offset, output.size());
     output += bytes;
   }
-  EXPECT_TRUE(output == HostGaussian(a, DType::kF32, kLarge, 1, 2));
+  EXPECT_TRUE(output == HostGaussian(a, DType::kF32, kBeyondBudget, 1, 2));
   ExpectUnharmed(server);
 }
 
 TEST_P(Window, WhenNoStreamIsLeftWithinItAllAreRefused) {
   options_.engine.block_bytes = 256 << 10;
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 7);
-  Streams streams(server, RmseOpen(v1::DTYPE_F32, kLarge));
+  const std::string a = Floats(kWindowedElements, 7);
+  Streams streams(server, RmseOpen(v1::DTYPE_F32, kBeyondBudget));
   ASSERT_GT(streams.all.size(), 1u);
   const uint64_t block = streams.all[0]->opened.block_bytes();
   for (size_t i = 0; i + 1 < streams.all.size(); ++i)
@@ -180,9 +180,9 @@ TEST_P(Window, AClientThatDoesNotReadIsGivenUp) {
   options_.engine.time = &time.source();
   options_.rpc.idle_seconds = OwnTimeOfServer::kIdle.count();
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 8);
+  const std::string a = Floats(kWindowedElements, 8);
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
-  ASSERT_TRUE(raw.Open(GaussianOpen(v1::DTYPE_F32, kLarge, 0, 1)));
+  ASSERT_TRUE(raw.Open(GaussianOpen(v1::DTYPE_F32, kBeyondBudget, 0, 1)));
   auto sent = std::async(std::launch::async, [&] { return raw.SendAll(0, a, kMiB); });
   ASSERT_TRUE(HasArrived(server, raw, 1));
   time.PassUntil(server, [&] { return sent.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
@@ -193,11 +193,11 @@ TEST_P(Window, AClientThatDoesNotReadIsGivenUp) {
 
 TEST_P(Window, CancelledHalfWayItLeavesNothing) {
   TestServer server(device(), options_);
-  const std::string a = Floats(kElements, 9);
+  const std::string a = Floats(kWindowedElements, 9);
   for (const bool gaussian : {true, false}) {
     RawStream raw(server.Connect());
-    ASSERT_TRUE(
-        raw.Open(gaussian ? GaussianOpen(v1::DTYPE_F32, kLarge, 0, 1) : RmseOpen(v1::DTYPE_F32, kLarge)));
+    ASSERT_TRUE(raw.Open(gaussian ? GaussianOpen(v1::DTYPE_F32, kBeyondBudget, 0, 1)
+                                  : RmseOpen(v1::DTYPE_F32, kBeyondBudget)));
     ASSERT_TRUE(raw.SendAll(0, a, kMiB, 0, 3 * kMiB));
     raw.context.TryCancel();
     EXPECT_EQ(raw.Drain().error_code(), grpc::StatusCode::CANCELLED);
@@ -215,7 +215,7 @@ TEST_P(Window, WhatCannotBeComputedPartByPartIsALimit) {
     ExpectError(status, grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT", "device bytes of the request");
     EXPECT_NE(status.error_message().find(why), std::string::npos) << status.error_message();
   };
-  refused(TransposeOpen(v1::DTYPE_F32, kLarge), "a transpose needs all of its input at once");
+  refused(TransposeOpen(v1::DTYPE_F32, kBeyondBudget), "a transpose needs all of its input at once");
   refused(RmseOpen(v1::DTYPE_F32, {50'000, 500}, {0}), "the reduced axes must be the last ones");
   ExpectUnharmed(server);
 }

@@ -6,15 +6,15 @@
 namespace tilewire::bench {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 Parsed Parse(std::vector<const char*> words) {
   words.insert(words.begin(), "tilewire_kernel_bench");
-  testing::internal::CaptureStderr();
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
   Parsed parsed = ParseCommandLine(static_cast<int>(words.size()), words.data());
-  testing::internal::GetCapturedStderr();
-  testing::internal::GetCapturedStdout();
+  ::testing::internal::GetCapturedStderr();
+  ::testing::internal::GetCapturedStdout();
   return parsed;
 }
 

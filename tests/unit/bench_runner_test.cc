@@ -8,8 +8,8 @@
 namespace tilewire::bench {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 RunSettings FastSettings() {
   RunSettings settings;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -134,7 +135,7 @@ std::string SlowCOrder(const ArraySpec& spec, const std::string& fortran) {
   std::string out(fortran.size(), '\0');
   for (int64_t i = 0; i < spec.shape.elements(); ++i) {
     int64_t rest = i, offset = 0;
-    std::vector<int64_t> index(static_cast<size_t>(rank));
+    std::array<int64_t, kMaxRank> index;
     for (int axis = rank - 1; axis >= 0; --axis) {
       index[static_cast<size_t>(axis)] = rest % spec.shape.dim(axis);
       rest /= spec.shape.dim(axis);

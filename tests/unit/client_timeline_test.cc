@@ -46,7 +46,7 @@ std::vector<Element> Check(const std::string& svg) {
   return elements;
 }
 
-std::vector<std::string> Texts(const std::vector<Element>& elements) {
+std::vector<std::string> SvgTexts(const std::vector<Element>& elements) {
   std::vector<std::string> texts;
   for (const Element& element : elements)
     if (element.name == "text") texts.push_back(element.text);
@@ -59,7 +59,7 @@ bool AnyStartsWith(const std::vector<std::string>& texts, const std::string& pre
 
 TEST(Timeline, TellsTitleWallOverlapBottleneckAndEveryStage) {
   const auto elements = Check(TimelineSvg("rmse f32 (7, 5) -> f64 ()", TracedReply(3, 2, 40)));
-  const auto texts = Texts(elements);
+  const auto texts = SvgTexts(elements);
   EXPECT_EQ(texts[0], "rmse f32 (7, 5) -> f64 ()");
   for (const char* part : {"cuda:0", "3 streams, 2 lanes", "40 MiB in, 40 MiB out", "wall 1.4 ms",
                            "overlap 1.50", "bottleneck receive"})
@@ -106,7 +106,7 @@ TEST(Timeline, StagesHaveTheColoursOfTheLoadTestsPage) {
 TEST(Timeline, StagesThatDoNotOccurAreNotInTheLegend) {
   client::Reply reply = TracedReply(1, 1, 5);
   std::erase_if(reply.timing.spans, [](const auto& span) { return span.stage == client::Stage::kH2D; });
-  EXPECT_FALSE(AnyStartsWith(Texts(Check(TimelineSvg("", reply))), "h2d "));
+  EXPECT_FALSE(AnyStartsWith(SvgTexts(Check(TimelineSvg("", reply))), "h2d "));
 }
 
 TEST(Timeline, TwentyThousandSpansStaySmall) {
@@ -117,7 +117,7 @@ TEST(Timeline, TwentyThousandSpansStaySmall) {
     reply.trace->spans_dropped = 5;
     const std::string svg = TimelineSvg("many", reply);
     EXPECT_LT(svg.size(), 1u << 20) << streams;
-    const auto texts = Texts(Check(svg));
+    const auto texts = SvgTexts(Check(svg));
     EXPECT_THAT(texts.back(), ::testing::HasSubstr("5 later spans not kept"));
   }
 }
@@ -178,7 +178,7 @@ TEST(Timeline, OddReplies) {
   client::Reply reply = TracedReply(1, 1, 2);
   reply.timing.device = "<&\">\x01";
   reply.attempts = 3;
-  const auto texts = Texts(Check(TimelineSvg("a < b & c", reply)));
+  const auto texts = SvgTexts(Check(TimelineSvg("a < b & c", reply)));
   EXPECT_EQ(texts.front(), "a < b & c");
   EXPECT_THAT(texts.back(), ::testing::HasSubstr("3 attempts"));
 }

@@ -32,9 +32,9 @@ class Watch {
   std::vector<const Lane*> lanes_;
 };
 
-class WatchedLane final : public ForwardingLane {
+class ServedLane final : public ForwardingLane {
  public:
-  WatchedLane(std::unique_ptr<Lane> lane, Watch* watch)
+  ServedLane(std::unique_ptr<Lane> lane, Watch* watch)
       : ForwardingLane(lane.get()), watch_(watch), owned_(std::move(lane)) {
     watch_->Add(lane_);
   }
@@ -67,7 +67,7 @@ class Awaited : public ::testing::Test {
     setup.options.lanes = lanes;
     setup.wrap = [this](auto device) {
       return std::make_unique<testing::LaneWrapper>(std::move(device), [this](auto lane) {
-        return std::make_unique<WatchedLane>(std::move(lane), watch_.get());
+        return std::make_unique<ServedLane>(std::move(lane), watch_.get());
       });
     };
     engine_ = testing::MakeEngine(setup);

@@ -51,7 +51,7 @@ TEST(Ceilings, FailAsTheDeviceDoesAndLeaveNothingBehind) {
 }
 
 /// Asks an engine and returns the promise's future.
-std::future<Result<std::vector<Ceiling>>> Ask(Engine& engine) {
+std::future<Result<std::vector<Ceiling>>> AskForCeilings(Engine& engine) {
   auto answer = std::make_shared<std::promise<Result<std::vector<Ceiling>>>>();
   auto future = answer->get_future();
   engine.MeasureCeilings(
@@ -65,7 +65,7 @@ TEST(Ceilings, OneMeasurementAtATime) {
 
   std::vector<std::future<Result<std::vector<Ceiling>>>> asked;
   int good = 0, busy = 0;
-  for (int i = 0; i < 8; ++i) asked.push_back(Ask(*engine));
+  for (int i = 0; i < 8; ++i) asked.push_back(AskForCeilings(*engine));
   for (auto& future : asked) {
     const auto answer = future.get();
     good += answer.has_value();
@@ -76,7 +76,7 @@ TEST(Ceilings, OneMeasurementAtATime) {
   }
   EXPECT_GE(good, 1);
   EXPECT_EQ(good + busy, 8);
-  EXPECT_TRUE(Ask(*engine).get().has_value()) << "and the turn comes back";
+  EXPECT_TRUE(AskForCeilings(*engine).get().has_value()) << "and the turn comes back";
   const EngineStats stats = engine->stats();
   EXPECT_EQ(stats.device_bytes_in_use, 0u);
   EXPECT_EQ(stats.pinned_bytes_in_use, 0u);
@@ -88,7 +88,7 @@ TEST(Ceilings, RefusedWithTheAdmissionAndTheTurnComesBack) {
   const auto engine = testing::MakeEngine(setup);
   engine->Close(Status(Code::kUnavailable, "DRAINING", "going away"));
   for (int i = 0; i < 2; ++i) {
-    const auto answer = Ask(*engine).get();
+    const auto answer = AskForCeilings(*engine).get();
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().reason(), "DRAINING") << i;
   }

@@ -32,9 +32,9 @@ size_t Up(size_t bytes) {
 }
 
 /// A problem's operands in device memory, and room for the result at its very end.
-class Placed {
+class OnDevice {
  public:
-  Placed(Engine& engine, DeviceExports* exports, const Problem& problem)
+  OnDevice(Engine& engine, DeviceExports* exports, const Problem& problem)
       : bytes_(Up(problem.operands[0].size())),
         memory_(exports, kAlign + problem.operands.size() * bytes_ + problem.expected.size()) {
     for (const auto& operand : problem.operands) {
@@ -66,7 +66,7 @@ class Placed {
   std::string id_;
 };
 
-std::vector<testing::Setup> Setups() {
+std::vector<testing::Setup> DeviceRegionSetups() {
   std::vector<testing::Setup> setups(4);
   setups[1].reach_pinned = true;
   setups[2].options.lanes = 1;
@@ -75,28 +75,16 @@ std::vector<testing::Setup> Setups() {
   return setups;
 }
 
-std::vector<Problem> Problems() {
-  std::vector<Problem> problems;
-  problems.push_back(testing::RmseProblem(DType::kF32, {1000}, {}, 1));
-  problems.push_back(testing::RmseProblem(DType::kU8, {37, 501}, {1}, 2));
-  problems.push_back(testing::RmseProblem(DType::kF32, {300, 1000}, {0}, 3));
-  problems.push_back(testing::FineRmseProblem(4));
-  problems.push_back(testing::FineTransposeProblem(5));
-  problems.push_back(testing::FineGaussianProblem(6));
-  problems.push_back(testing::TransposeProblem(DType::kI16, {31, 549}, {1, 0}, 7));
-  return problems;
-}
-
 TEST(DeviceRegionJob, EveryMixHasTheSameBitsAndWhatIsThereIsNotCopied) {
   DeviceExports exports;
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : DeviceRegionSetups()) {
     const auto engine = MakeEngine(setup, &exports);
-    for (const Problem& problem : Problems())
+    for (const Problem& problem : testing::ProblemsOfEveryKind())
       for (unsigned mask = 0; mask < 1U << problem.operands.size(); ++mask)
         for (const bool result_too : {false, true}) {
           SCOPED_TRACE(std::string(problem.make()->name()) + std::to_string(mask) +
                        std::to_string(result_too));
-          const Placed placed(*engine, &exports, problem);
+          const OnDevice placed(*engine, &exports, problem);
           std::vector<bool> there;
           for (size_t i = 0; i < problem.operands.size(); ++i) there.push_back((mask >> i & 1) != 0);
           const int64_t in = setup.faults->count(Submitted::kCopyIn),
@@ -133,10 +121,10 @@ TEST(DeviceRegionJob, EveryMixHasTheSameBitsAndWhatIsThereIsNotCopied) {
 /// What is only passed on is copied from device to device, either way.
 TEST(DeviceRegionJob, ArraysAreStoredFromItAndGotIntoIt) {
   DeviceExports exports;
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : DeviceRegionSetups()) {
     const auto engine = MakeEngine(setup, &exports);
     const Problem problem = testing::FineGaussianProblem(6);
-    const Placed placed(*engine, &exports, problem);
+    const OnDevice placed(*engine, &exports, problem);
     const ArraySpec spec = problem.make()->operands()[0];
     JobOptions put = placed.Options(*engine, 1, false);
     put.store.emplace();
@@ -171,7 +159,7 @@ TEST(DeviceRegionJob, WindowedJobsUseItWhole) {
     testing::Setup setup;
     setup.options.device_bytes = testing::BytesOf(problem) * 6 / 10;
     const auto engine = MakeEngine(setup, &exports);
-    const Placed placed(*engine, &exports, problem);
+    const OnDevice placed(*engine, &exports, problem);
     const unsigned mask = problem.operands.size() > 1 ? static_cast<unsigned>(seed % 2) : 0;
     JobOptions options = placed.Options(*engine, mask, seed % 3 != 0);
     options.may_window = true;
@@ -240,7 +228,7 @@ TEST(DeviceRegionJob, CancelledAndFailedJobsLetGoOfIt) {
   const auto engine = MakeEngine(setup, &exports);
   const Problem problem = testing::TransposeProblem(DType::kF32, {310, 549}, {1, 0}, 8);
   for (const int way : {0, 1, 2}) {
-    const Placed placed(*engine, &exports, problem);
+    const OnDevice placed(*engine, &exports, problem);
     if (way == 1)
       setup.faults->FailNth(Submitted::kLaunch, 1, Status(Code::kInternal, "INTERNAL_ERROR", "launch"));
     auto job = testing::Open(*engine, problem.make(), placed.Options(*engine, way == 0 ? 0 : 1, true));

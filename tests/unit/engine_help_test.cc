@@ -115,7 +115,7 @@ TEST_F(HelpTest, AnnouncementsAndSubmissionsFromAllSidesLoseNothing) {
 
 // --- jobs ---------------------------------------------------------------------------------------------
 
-std::vector<testing::Setup> Setups() {
+std::vector<testing::Setup> HelpSetups() {
   std::vector<testing::Setup> setups(4);
   setups[1].staged = false;
   setups[2].reach_pinned = true;
@@ -150,7 +150,7 @@ TEST(HelpedJobs, AreServedHoweverTheyLie) {
   // The second has six blocks an operand and fewer staging blocks: it must wait before it helps.
   const Problem problems[] = {testing::RmseProblem(DType::kF32, {1000}, {}, 1),
                               testing::RmseProblem(DType::kI8, {6 * 4096 + 3}, {}, 4, 2)};
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : HelpSetups()) {
     const auto engine = testing::MakeEngine(setup);
     for (const Problem& problem : problems)
       for (int i = 0; i < 20; ++i) RunHelped(*engine, problem);
@@ -160,7 +160,7 @@ TEST(HelpedJobs, AreServedHoweverTheyLie) {
 
 TEST(HelpedJobs, OfManyCallersAreServed) {
   const Problem problem = testing::RmseProblem(DType::kF32, {1000}, {}, 1);
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : HelpSetups()) {
     const auto engine = testing::MakeEngine(setup);
     std::vector<std::thread> callers;
     for (int t = 0; t < 8; ++t)
@@ -174,7 +174,7 @@ TEST(HelpedJobs, OfManyCallersAreServed) {
 
 TEST(HelpedJobs, ThatEndEarlyLeaveTheLaneToOthers) {
   const Problem problem = testing::RmseProblem(DType::kF32, {1000}, {}, 1);
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : HelpSetups()) {
     const auto engine = testing::MakeEngine(setup);
     {
       const auto dropped = testing::Open(*engine, problem.make(), Helped());

@@ -22,7 +22,7 @@ using testing::Problem;
 constexpr int64_t kBytes = 10, kBlock = 4;  // blocks of 4, 4 and 2 bytes
 
 /// One operand and one stream, byte by byte.
-struct Model {
+struct IntakeModel {
   int64_t next = -1;  ///< where the run goes on; −1: nothing came yet
   std::set<int64_t> arrived;
 
@@ -38,7 +38,7 @@ struct Model {
     next = offset + bytes;
   }
   bool Unfinished() const { return next > 0 && next % kBlock != 0 && next != kBytes; }
-  auto operator<=>(const Model&) const = default;
+  auto operator<=>(const IntakeModel&) const = default;
 };
 
 class IntakeTest : public ::testing::TestWithParam<bool> {
@@ -74,11 +74,11 @@ class IntakeTest : public ::testing::TestWithParam<bool> {
 // From every state that legal chunks can reach, every chunk there is.
 TEST_P(IntakeTest, AcceptsExactlyTheLegalChunksInEveryReachableState) {
   const Problem problem = OneOperand();
-  std::map<Model, Chunks> reached{{Model(), {}}};
-  std::deque<Model> open{Model()};
+  std::map<IntakeModel, Chunks> reached{{IntakeModel(), {}}};
+  std::deque<IntakeModel> open{IntakeModel()};
   int tried = 0;
   while (!open.empty()) {
-    const Model model = open.front();
+    const IntakeModel model = open.front();
     open.pop_front();
     const Chunks chunks = reached[model];
     auto [job, intake] = After(problem, chunks);
@@ -97,7 +97,7 @@ TEST_P(IntakeTest, AcceptsExactlyTheLegalChunksInEveryReachableState) {
         }
         std::tie(job, intake) = After(problem, chunks);
         if (!status.ok()) continue;
-        Model next = model;
+        IntakeModel next = model;
         next.Take(offset, bytes);
         Chunks more = chunks;
         more.push_back({0, offset, bytes});

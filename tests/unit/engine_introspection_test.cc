@@ -62,7 +62,8 @@ std::unique_ptr<Operation> Gaussian(int64_t elements) {
   return gaussian::MakeProblem(*gaussian::Plan::Make(*MakeSpec(DType::kF32, std::array{elements}), 0, 1));
 }
 
-Kernels Ask(Introspection& introspection, std::unique_ptr<Operation> operation, const std::string& text) {
+Kernels AskForKernels(Introspection& introspection, std::unique_ptr<Operation> operation,
+                      const std::string& text) {
   std::promise<Kernels> answer;
   introspection.Describe(std::move(operation), text,
                          [&](Kernels kernels) { answer.set_value(std::move(kernels)); });
@@ -81,7 +82,7 @@ TEST(Introspection, TellsFirstAndLastRangeAndTheFinish) {
   const auto plan =
       *rmse::Plan::Make(*MakeSpec(DType::kF32, std::array<int64_t, 1>{10'000'001}), {}, rmse::Output::kRmse);
   ASSERT_GT(plan.range_count(), 2);
-  const auto kernels = Ask(introspection, rmse::MakeProblem(plan), "some rmse");
+  const auto kernels = AskForKernels(introspection, rmse::MakeProblem(plan), "some rmse");
   ASSERT_TRUE(kernels) << kernels.error().ToString();
   ASSERT_EQ(kernels->size(), 3u);
   const std::string count = std::to_string(plan.range_count());
@@ -100,7 +101,7 @@ TEST(Introspection, TellsFirstAndLastRangeAndTheFinish) {
 TEST(Introspection, EqualLaunchesAreToldOnce) {
   DescribingDevice device;
   Introspection introspection(&device, kOperations);
-  const auto one_range = Ask(introspection, Gaussian(100), "");
+  const auto one_range = AskForKernels(introspection, Gaussian(100), "");
   ASSERT_TRUE(one_range);
   ASSERT_EQ(one_range->size(), 1u);
   EXPECT_EQ((*one_range)[0].part, "range 0 of 1");

@@ -20,7 +20,7 @@ using testing::Chunks;
 using testing::Problem;
 
 const Status kGone(Code::kCancelled, "GONE", "the client left");
-const Status kBroken(Code::kInternal, "BROKEN", "told to fail");
+const Status kToldToFail(Code::kInternal, "BROKEN", "told to fail");
 
 TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
   std::mt19937_64 random(21);
@@ -40,7 +40,7 @@ TEST(JobFailure, AtAnyMomentLeavesNothingBehind) {
       const auto job = *testing::Open(*engine, problem.make());
       const tilewire::testing::AtSubmission killer(gate, static_cast<int64_t>(random() % 60), [job] {
         job->Fail(kGone);
-        job->Fail(kBroken);  // the first reason stays
+        job->Fail(kToldToFail);  // the first reason stays
       });
       {
         const testing::Feeders feeders(
@@ -86,7 +86,7 @@ TEST(JobFailure, TellsEveryWaiterExactlyOnce) {
   EXPECT_EQ(outputs, 1);
   EXPECT_EQ(told.reason(), "GONE");
   intakes.clear();
-  job->Fail(kBroken);
+  job->Fail(kToldToFail);
   EXPECT_EQ(blocks + outputs, 3);
 }
 
@@ -168,7 +168,7 @@ TEST(JobFailure, AFaultAtEverySubmissionFailsThatJobAlone) {
     const std::vector<Chunks> streams = {testing::Ascending(problem, 7000)};
     for (int kind = 0; kind < kSubmittedCount; ++kind) {
       for (int64_t nth = 1; nth <= submissions[which][kind]; ++nth) {
-        setup.faults->FailNth(static_cast<Submitted>(kind), nth, kBroken);
+        setup.faults->FailNth(static_cast<Submitted>(kind), nth, kToldToFail);
         const auto output = testing::RunJob(*engine, problem, streams);
         ASSERT_FALSE(output) << "problem " << which << " kind " << kind << " nth " << nth;
         EXPECT_EQ(output.error().reason(), "BROKEN");

@@ -18,13 +18,13 @@ using std::chrono::milliseconds;
 using testing::Bytes;
 using testing::Problem;
 
-constexpr int64_t kBlock = 4096;
+constexpr int64_t kFlowBlock = 4096;
 
 /// Sends blocks [begin, end) of an operand as one chunk.
 void SendBlocks(Job& job, Intake& intake, const Problem& problem, uint32_t operand, int64_t begin,
                 int64_t end) {
   const auto size = static_cast<int64_t>(problem.operands[operand].size());
-  const int64_t from = begin * kBlock, to = std::min(end * kBlock, size);
+  const int64_t from = begin * kFlowBlock, to = std::min(end * kFlowBlock, size);
   const Status sent = testing::Send(job, intake, {operand, from, to - from}, problem.operands[operand]);
   ASSERT_TRUE(sent.ok()) << sent.ToString();
 }
@@ -118,12 +118,12 @@ void ExpectEarlyOutput(const Problem& problem, bool staged, int64_t blocks) {
   Intake intake(job);
   SendBlocks(*job, intake, problem, 0, 0, 37);  // twelve ranges and a third of one
   Bytes early;
-  while (early.size() < 36 * kBlock) {
+  while (early.size() < 36 * kFlowBlock) {
     const auto piece = testing::Next(*job);
     ASSERT_TRUE(piece && *piece);
     early.insert(early.end(), (*piece)->data, (*piece)->data + (*piece)->bytes);
   }
-  EXPECT_EQ(early.size(), 36U * kBlock);
+  EXPECT_EQ(early.size(), 36U * kFlowBlock);
   EXPECT_TRUE(std::equal(early.begin(), early.end(), problem.expected.begin()));
   SendBlocks(*job, intake, problem, 0, 37, blocks);
   job->InputEnded();
@@ -152,7 +152,7 @@ TEST(JobFlow, AFullBlockWaitsForNoOtherOperand) {
   const Problem problem = testing::FineRmseProblem(4);
   const auto job = *testing::Open(*engine, problem.make());
   const uint64_t pinned = engine->stats().pinned_bytes_in_use;
-  EXPECT_LT(pinned, 8U * kBlock);  // far fewer staging blocks than an operand's 48
+  EXPECT_LT(pinned, 8U * kFlowBlock);  // far fewer staging blocks than an operand's 48
   Intake intake(job);
   SendBlocks(*job, intake, problem, 0, 0, 48);  // all of A, nothing of B
   EXPECT_EQ(setup.faults->count(Submitted::kCopyIn), 48);
@@ -197,7 +197,7 @@ TEST(JobFlow, PiecesThatAreHeldHoldTheNextOnesBack) {
     EXPECT_TRUE(std::equal(piece.data, piece.data + piece.bytes, problem.expected.data() + piece.offset));
   engine->DropSoon(std::move(held[1].hold));
   OutputPiece piece = answered.get();
-  EXPECT_EQ(piece.offset, 3 * kBlock);
+  EXPECT_EQ(piece.offset, 3 * kFlowBlock);
   EXPECT_TRUE(std::equal(piece.data, piece.data + piece.bytes, problem.expected.data() + piece.offset));
   // Pieces keep their memory, and their job's place, without the job's owner.
   job.reset();
@@ -221,7 +221,7 @@ TEST(JobFlow, ManyJobsShareTheLanes) {
         const Problem problem = client % 2 == 0 ? testing::FineRmseProblem(10 * client + i)
                                                 : testing::FineTransposeProblem(10 * client + i);
         const auto output =
-            testing::RunJob(*engine, problem, testing::Scattered(problem, kBlock, 1 + i, random));
+            testing::RunJob(*engine, problem, testing::Scattered(problem, kFlowBlock, 1 + i, random));
         ASSERT_TRUE(output) << output.error().ToString();
         EXPECT_EQ(*output, problem.expected);
       }
@@ -241,8 +241,8 @@ TEST(JobFlow, TimingTellsWhatHappened) {
     const testing::Feeders feeders(job, problem, {testing::Ascending(problem, 50'000)});
     EXPECT_EQ(testing::Collect(*job).value(), problem.expected);
     const Timing timing = job->timing();
-    EXPECT_EQ(timing.bytes_in, 72U * kBlock);
-    EXPECT_EQ(timing.bytes_out, 72U * kBlock);
+    EXPECT_EQ(timing.bytes_in, 72U * kFlowBlock);
+    EXPECT_EQ(timing.bytes_out, 72U * kFlowBlock);
     EXPECT_EQ(timing.blocks, 72U);
     EXPECT_EQ(timing.ranges, 24U);
     EXPECT_EQ(timing.lanes, 3U);

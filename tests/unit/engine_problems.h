@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <random>
@@ -28,8 +29,15 @@ struct Problem {
 inline Bytes RandomBytes(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   Bytes bytes(static_cast<size_t>(count));
-  for (auto& byte : bytes) byte = static_cast<std::byte>(random() >> 56);
+  for (size_t at = 0; at < bytes.size(); at += 8) {
+    const uint64_t word = random();
+    std::memcpy(bytes.data() + at, &word, std::min<size_t>(8, bytes.size() - at));
+  }
   return bytes;
+}
+/// As ==, which goes byte by byte where nothing is optimised: for megabytes.
+inline bool SameBytes(const Bytes& a, const Bytes& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 /// One-dimensional RMSE with ranges of `tiles` tiles, so that small operands have many ranges.
@@ -206,6 +214,20 @@ inline Problem FineTransposeProblem(uint64_t seed) {
 /// 24 ranges of 12 KiB and a short one, each a prefix of the result.
 inline Problem FineGaussianProblem(uint64_t seed) {
   return GaussianProblem(DType::kF32, {24 * 3072 + 5}, 0.25, 1.5, seed, 3072);
+}
+
+/// Small and bulk, of each operation; those whose results are prefixes and those that finish at the end.
+inline std::vector<Problem> ProblemsOfEveryKind() {
+  std::vector<Problem> problems;
+  problems.push_back(RmseProblem(DType::kF32, {1000}, {}, 1));
+  problems.push_back(RmseProblem(DType::kU8, {37, 501}, {1}, 2));
+  problems.push_back(RmseProblem(DType::kF32, {300, 1000}, {0}, 3));  // bulk
+  problems.push_back(FineRmseProblem(4));
+  problems.push_back(FineTransposeProblem(5));
+  problems.push_back(FineGaussianProblem(6));
+  problems.push_back(TransposeProblem(DType::kI16, {31, 549}, {1, 0}, 7));
+  problems.push_back(TransposeProblem(DType::kF32, {310, 549}, {1, 0}, 8));
+  return problems;
 }
 
 }  // namespace tilewire::engine::testing

@@ -15,27 +15,10 @@ using testing::Problem;
 using testing::SharedFile;
 
 /// Every kind of memory and of scheduling that a job may meet.
-std::vector<testing::Setup> Setups() {
-  std::vector<testing::Setup> setups(5);
-  setups[1].staged = false;
-  setups[2].reach_pinned = true;
-  setups[3].options.lanes = 1;
-  setups[4].options.overlap = false;
+std::vector<testing::Setup> RegionSetups() {
+  std::vector<testing::Setup> setups = testing::SetupsOfEveryKind();
   for (auto& setup : setups) setup.options.regions = testing::RegionsOn();
   return setups;
-}
-
-std::vector<Problem> Problems() {
-  std::vector<Problem> problems;
-  problems.push_back(testing::RmseProblem(DType::kF32, {1000}, {}, 1));
-  problems.push_back(testing::RmseProblem(DType::kU8, {37, 501}, {1}, 2));
-  problems.push_back(testing::RmseProblem(DType::kF32, {300, 1000}, {0}, 3));  // bulk
-  problems.push_back(testing::FineRmseProblem(4));
-  problems.push_back(testing::FineTransposeProblem(5));
-  problems.push_back(testing::FineGaussianProblem(6));
-  problems.push_back(testing::TransposeProblem(DType::kI16, {31, 549}, {1, 0}, 7));
-  problems.push_back(testing::TransposeProblem(DType::kF32, {310, 549}, {1, 0}, 8));
-  return problems;
 }
 
 std::vector<bool> Flags(const Problem& problem, unsigned mask) {
@@ -45,9 +28,9 @@ std::vector<bool> Flags(const Problem& problem, unsigned mask) {
 }
 
 TEST(RegionJob, EveryMixHasTheSameBits) {
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : RegionSetups()) {
     const auto engine = testing::MakeEngine(setup);
-    for (const Problem& problem : Problems())
+    for (const Problem& problem : testing::ProblemsOfEveryKind())
       for (unsigned mask = 0; mask < 1U << problem.operands.size(); ++mask)
         for (const bool result_too : {false, true}) {
           SCOPED_TRACE(std::string(problem.make()->name()) + ", regions " + std::to_string(mask) +
@@ -82,7 +65,7 @@ TEST(RegionJob, EveryMixHasTheSameBits) {
 }
 
 TEST(RegionJob, MeetsArraysThatStay) {
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : RegionSetups()) {
     const auto engine = testing::MakeEngine(setup);
     const Problem problem = testing::FineRmseProblem(4), turned = testing::FineTransposeProblem(5);
     Placed placed(*engine, problem), input(*engine, turned);

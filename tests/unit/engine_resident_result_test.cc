@@ -75,9 +75,9 @@ class Places {
   int launches_ = 0, results_pinned_ = 0, others_pinned_ = 0, returned_early_ = 0;
 };
 
-class WatchedLane final : public ForwardingLane {
+class PlacedLane final : public ForwardingLane {
  public:
-  WatchedLane(std::unique_ptr<Lane> lane, Places* places)
+  PlacedLane(std::unique_ptr<Lane> lane, Places* places)
       : ForwardingLane(lane.get()), places_(places), owned_(std::move(lane)) {}
   void Launch(const Work& work, OnComplete done) override {
     if (!work.problem->range_finishes()) return lane_->Launch(work, std::move(done));
@@ -94,9 +94,9 @@ class WatchedLane final : public ForwardingLane {
   const std::unique_ptr<Lane> owned_;
 };
 
-class WatchedDevice final : public ForwardingDevice {
+class PlacedDevice final : public ForwardingDevice {
  public:
-  WatchedDevice(std::unique_ptr<engine::Device> device, Places* places)
+  PlacedDevice(std::unique_ptr<engine::Device> device, Places* places)
       : ForwardingDevice(std::move(device)), places_(places) {}
   Result<Memory> AllocatePinned(size_t bytes) override {
     TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocatePinned(bytes));
@@ -109,7 +109,7 @@ class WatchedDevice final : public ForwardingDevice {
   }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
-    return std::make_unique<WatchedLane>(std::move(lane), places_);
+    return std::make_unique<PlacedLane>(std::move(lane), places_);
   }
 
  private:
@@ -123,7 +123,7 @@ class ResidentResult : public ::testing::Test {
     testing::Setup setup{.reach_pinned = true, .slow = slow, .faults = faults_, .shortage = shortage_};
     setup.wrap = [this](auto device) {
       device = std::make_unique<tilewire::testing::HeldDevice>(std::move(device), gate_);
-      return std::make_unique<WatchedDevice>(std::move(device), &places_);
+      return std::make_unique<PlacedDevice>(std::move(device), &places_);
     };
     engine_ = testing::MakeEngine(setup);
   }

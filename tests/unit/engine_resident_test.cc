@@ -11,28 +11,11 @@ using testing::Bytes;
 using testing::Problem;
 
 /// Every kind of memory and of scheduling that a job may meet.
-std::vector<testing::Setup> Setups() {
-  std::vector<testing::Setup> setups(5);
-  setups[1].staged = false;
-  setups[2].reach_pinned = true;
-  setups[3].options.lanes = 1;
-  setups[4].options.overlap = false;
+std::vector<testing::Setup> SlowSetups() {
+  std::vector<testing::Setup> setups = testing::SetupsOfEveryKind();
   // Slow enough for a result that is used before its kernel has ended to be wrong.
   for (auto& setup : setups) setup.slow = SlowOptions{.launch = std::chrono::microseconds(300)};
   return setups;
-}
-
-std::vector<Problem> Problems() {
-  std::vector<Problem> problems;
-  problems.push_back(testing::RmseProblem(DType::kF32, {1000}, {}, 1));
-  problems.push_back(testing::RmseProblem(DType::kU8, {37, 501}, {1}, 2));
-  problems.push_back(testing::RmseProblem(DType::kF32, {300, 1000}, {0}, 3));  // bulk
-  problems.push_back(testing::FineRmseProblem(4));
-  problems.push_back(testing::FineTransposeProblem(5));
-  problems.push_back(testing::FineGaussianProblem(6));
-  problems.push_back(testing::TransposeProblem(DType::kI16, {31, 549}, {1, 0}, 7));
-  problems.push_back(testing::TransposeProblem(DType::kF32, {310, 549}, {1, 0}, 8));
-  return problems;
 }
 
 /// Opens a problem's job with the operands of `mask` put before; the caller brings the rest.
@@ -56,9 +39,9 @@ Opened OpenWith(Engine& engine, const Problem& problem, unsigned mask, JobOption
 }
 
 TEST(Resident, EveryMixOfOperandsHasTheSameBits) {
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : SlowSetups()) {
     const auto engine = testing::MakeEngine(setup);
-    for (const Problem& problem : Problems())
+    for (const Problem& problem : testing::ProblemsOfEveryKind())
       for (unsigned mask = 0; mask < 1U << problem.operands.size(); ++mask) {
         auto opened = OpenWith(*engine, problem, mask);
         ASSERT_TRUE(opened.job);
@@ -75,9 +58,9 @@ TEST(Resident, EveryMixOfOperandsHasTheSameBits) {
 }
 
 TEST(Resident, StoredResultsAreArraysOfTheirOwn) {
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : SlowSetups()) {
     const auto engine = testing::MakeEngine(setup);
-    for (const Problem& problem : Problems())
+    for (const Problem& problem : testing::ProblemsOfEveryKind())
       for (const unsigned mask : {0U, 1U}) {
         auto opened = OpenWith(*engine, problem, mask, {.store = StoreOptions{}});
         ASSERT_TRUE(opened.job);

@@ -16,13 +16,9 @@ using testing::Problem;
 using testing::SharedFile;
 
 /// Every kind of memory and of scheduling that a job may meet.
-std::vector<testing::Setup> Setups() {
-  std::vector<testing::Setup> setups(6);
-  setups[1].staged = false;
-  setups[2].reach_pinned = true;
-  setups[3].options.lanes = 1;
-  setups[4].options.overlap = false;
-  setups[5].options.block_bytes = 64 << 10;  // larger than all results together
+std::vector<testing::Setup> ResultSetups() {
+  std::vector<testing::Setup> setups = testing::SetupsOfEveryKind();
+  setups.emplace_back().options.block_bytes = 64 << 10;  // larger than all results together
   for (auto& setup : setups) {
     setup.options.regions = testing::RegionsOn();
     setup.faults = std::make_shared<Faults>();
@@ -30,14 +26,14 @@ std::vector<testing::Setup> Setups() {
   return setups;
 }
 
-std::vector<Problem> Problems() {
+std::vector<Problem> ExtremesProblems() {
   return {testing::BulkExtremes(1), testing::SmallExtremes(2), testing::ExtremesProblem(128, 32, 5, 3)};
 }
 
 TEST(Results, AreHandedOutOneAfterTheOther) {
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : ResultSetups()) {
     const auto engine = testing::MakeEngine(setup);
-    for (const Problem& problem : Problems())
+    for (const Problem& problem : ExtremesProblems())
       for (const bool resident : {false, true}) {
         JobOptions options;
         if (resident) options.residents = testing::PutOperands(*engine, problem);
@@ -102,9 +98,9 @@ void ExpectResultsIn(const std::byte* area, const Problem& problem, std::byte un
 }
 
 TEST(Results, GoIntoARegionAndNothingBetweenThem) {
-  for (const auto& setup : Setups()) {
+  for (const auto& setup : ResultSetups()) {
     const auto engine = testing::MakeEngine(setup);
-    for (const Problem& problem : Problems()) {
+    for (const Problem& problem : ExtremesProblems()) {
       const auto bytes = static_cast<size_t>(problem.make()->result_bytes());
       SharedFile file(bytes + 100);
       std::fill_n(file.data(), file.bytes(), std::byte{0x5a});
@@ -139,7 +135,7 @@ TEST(Results, AreWrittenByKernelsInARegionOfTheDevice) {
                                        MakeStaged(OpenCpuDevice(2), false), &exports),
                                    options)
                           .value();
-  for (const Problem& problem : Problems()) {
+  for (const Problem& problem : ExtremesProblems()) {
     const tilewire::testing::ExportedMemory memory(&exports,
                                                    static_cast<size_t>(problem.make()->result_bytes()) + 512);
     std::fill_n(memory.data(), memory.bytes(), std::byte{0x5a});

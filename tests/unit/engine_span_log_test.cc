@@ -95,9 +95,9 @@ TEST(SpanLog, UnionEqualsPaintingMicroseconds) {
   }
 }
 
-TEST(SpanLog, AMillionDisjointSpansStayExactAndCheap) {
+TEST(SpanLog, QuarterOfAMillionDisjointSpansStayExactAndCheap) {
   SpanLog log(kOrigin, false);
-  constexpr int64_t kSpans = 1'000'000;
+  constexpr int64_t kSpans = 250'000;
   for (int64_t i = 0; i < kSpans; ++i) log.Add(Make(Stage::kReceive, 10 * i, 10 * i + 4));
   EXPECT_DOUBLE_EQ(Fill(log, 10 * kSpans).of(Stage::kReceive), 4.0 * kSpans);
   // Bounded: filling copies what is kept, so it stays quick however many spans there were.

@@ -38,6 +38,16 @@ struct Setup {
   std::shared_ptr<Shortage> shortage;
 };
 
+/// Staged or not, through pinned memory, without overlap by one lane or by order.
+inline std::vector<Setup> SetupsOfEveryKind() {
+  std::vector<Setup> setups(5);
+  setups[1].staged = false;
+  setups[2].reach_pinned = true;
+  setups[3].options.lanes = 1;
+  setups[4].options.overlap = false;
+  return setups;
+}
+
 /// A device whose lanes are what `wrap` makes of them.
 class LaneWrapper final : public ForwardingDevice {
  public:

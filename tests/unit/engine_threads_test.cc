@@ -21,9 +21,9 @@ thread_local bool must_not_block = false;
 /// Called before each allocation and each submission, on its thread.
 using Before = std::function<void()>;
 
-class WatchedLane final : public ForwardingLane {
+class AnnouncedLane final : public ForwardingLane {
  public:
-  WatchedLane(std::unique_ptr<Lane> lane, const Before* before)
+  AnnouncedLane(std::unique_ptr<Lane> lane, const Before* before)
       : ForwardingLane(lane.get()), before_(before), owned_(std::move(lane)) {}
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
     (*before_)();
@@ -43,9 +43,9 @@ class WatchedLane final : public ForwardingLane {
   const std::unique_ptr<Lane> owned_;
 };
 
-class WatchedDevice final : public ForwardingDevice {
+class AnnouncedDevice final : public ForwardingDevice {
  public:
-  WatchedDevice(std::unique_ptr<Device> device, const Before* before)
+  AnnouncedDevice(std::unique_ptr<Device> device, const Before* before)
       : ForwardingDevice(std::move(device)), before_(before) {}
   Result<Memory> AllocateDevice(size_t bytes) override {
     (*before_)();
@@ -57,7 +57,7 @@ class WatchedDevice final : public ForwardingDevice {
   }
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
-    return std::make_unique<WatchedLane>(std::move(lane), before_);
+    return std::make_unique<AnnouncedLane>(std::move(lane), before_);
   }
 
  private:
@@ -68,7 +68,7 @@ class Threads : public ::testing::Test {
  protected:
   std::unique_ptr<Engine> Make(testing::Setup setup = {}) {
     setup.wrap = [this](std::unique_ptr<Device> device) {
-      return std::make_unique<WatchedDevice>(std::move(device), &before_);
+      return std::make_unique<AnnouncedDevice>(std::move(device), &before_);
     };
     return testing::MakeEngine(setup);
   }

@@ -231,7 +231,7 @@ TEST(WindowFailure, AtAnyMomentLeavesNothingBehind) {
     for (const Status& end : ends) {
       EXPECT_EQ(end.reason(), ends[0].ok() || (end.ok() && &end != ends.data()) ? "" : "BROKEN")
           << end.ToString();
-      EXPECT_TRUE(!end.ok() || out == problem.expected);
+      EXPECT_TRUE(!end.ok() || testing::SameBytes(out, problem.expected));
     }
     failed += !ends[0].ok();
     job.reset();

@@ -36,7 +36,7 @@ TEST(Window, SameBitsOnEveryDeviceHoweverBytesArriveWithinIt) {
     const auto streams = static_cast<size_t>(job->max_streams());
     for (size_t i = 1; i < streams; ++i) ASSERT_TRUE(job->Join());
     const auto plan = testing::WithinWindow(problem, *job, streams, random);
-    EXPECT_TRUE(testing::CarryAll(job, problem, plan, random()) == problem.expected)
+    EXPECT_TRUE(testing::SameBytes(testing::CarryAll(job, problem, plan, random()), problem.expected))
         << "round " << round << ", " << job->operation().name() << ", window " << job->window_bytes();
     EXPECT_LE(setup.shortage->leased_device_bytes(), setup.options.device_bytes);
     EXPECT_EQ(job->timing().bytes_in, problem.operands.size() * problem.operands[0].size());
@@ -69,7 +69,8 @@ TEST(Window, SameBitsForEveryLayoutThatCanBeWindowed) {
       ASSERT_TRUE(job) << job.error().ToString();
       ASSERT_GT((*job)->window_bytes(), 0) << &problem - problems;
       const auto plan = testing::WithinWindow(problem, **job, 1, random);
-      EXPECT_TRUE(testing::CarryAll(*job, problem, plan, 0) == problem.expected) << &problem - problems;
+      EXPECT_TRUE(testing::SameBytes(testing::CarryAll(*job, problem, plan, 0), problem.expected))
+          << &problem - problems;
     }
 }
 

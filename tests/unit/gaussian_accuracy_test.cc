@@ -17,7 +17,7 @@ using reference::FromBits;
 constexpr double kF32Bound = 0.54;
 constexpr double kF64Bound = 0.82, kF64SubnormalBound = 0.91;
 
-constexpr Distribution kDistributions[] = {
+constexpr Distribution kAccuracyDistributions[] = {
     {0, 1},         {0, 0.3989422804014327},
     {0.3, 1.1},     {-2, 1.999999},
     {1e6, 1.3},     {12345.678, 1e4},
@@ -82,7 +82,7 @@ void Sweep(Distribution d, int64_t count, Worst<T>* worst) {
 template <typename T>
 Worst<T> SweepAll(int64_t count) {
   Worst<T> worst;
-  for (const Distribution& d : kDistributions) Sweep<T>(d, count, &worst);
+  for (const Distribution& d : kAccuracyDistributions) Sweep<T>(d, count, &worst);
   std::printf("f%zu: at most %.4f ulp, subnormal results %.4f; %.2f%% are the nearest number\n",
               8 * sizeof(T), worst.normal, worst.subnormal,
               100 * static_cast<double>(worst.nearest) / static_cast<double>(worst.results));

@@ -7,6 +7,7 @@
 
 #include "kernels/rmse/choice.h"
 #include "tests/unit/rmse_reference.h"
+#include "tests/unit/sanitized.h"
 
 namespace tilewire::rmse::cuda {
 namespace {
@@ -63,10 +64,10 @@ void ExpectLaunchable(const Choice& choice, const Task& task, const std::string&
 }
 
 TEST(RmseChoice, EveryTaskHasOneThatCanBeLaunched) {
-  std::mt19937_64 random(71);
+  std::mt19937_64 random(tilewire::testing::Seed(71));
   const Device devices[] = {
       kH200, {.processors = 1, .shared = kUsualShared}, {.processors = 40, .shared = 99 << 10}};
-  for (int i = 0; i < 20000 && !testing::Test::HasFailure(); ++i) {
+  for (int i = 0; i < tilewire::testing::Cases(20000) && !::testing::Test::HasFailure(); ++i) {
     const auto one = reference::MakeRandomCase(i % 10 == 0 ? 30'000'000 : 40'000, random);
     const Plan plan = *Plan::Make(one.spec, one.axes, one.output);
     const int size = SizeOf(one.spec.dtype);

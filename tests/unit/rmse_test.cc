@@ -8,6 +8,7 @@
 
 #include "kernels/rmse/host_isa.h"
 #include "tests/unit/rmse_reference.h"
+#include "tests/unit/sanitized.h"
 
 namespace tilewire::rmse {
 namespace {
@@ -52,14 +53,14 @@ void CheckCase(const reference::RandomCase& one, bool tame, std::mt19937_64& ran
 }
 
 TEST(Rmse, ThousandsOfSmallRandomShapes) {
-  std::mt19937_64 random(1);
-  for (int i = 0; i < 4000 && !HasFatalFailure(); ++i)
+  std::mt19937_64 random(tilewire::testing::Seed(1));
+  for (int i = 0; i < tilewire::testing::Cases(4000) && !HasFatalFailure(); ++i)
     CheckCase(reference::MakeRandomCase(2000, random), i % 2 == 0, random);
 }
 
 TEST(Rmse, HundredsOfLargerRandomShapes) {
-  std::mt19937_64 random(2);
-  for (int i = 0; i < 300 && !HasFatalFailure(); ++i)
+  std::mt19937_64 random(tilewire::testing::Seed(2));
+  for (int i = 0; i < tilewire::testing::Cases(300) && !HasFatalFailure(); ++i)
     CheckCase(reference::MakeRandomCase(60000, random), i % 4 != 0, random);
 }
 

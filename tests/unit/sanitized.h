@@ -15,4 +15,13 @@ inline constexpr bool kSanitized = false;
 inline constexpr bool kSanitized = false;
 #endif
 
+/// Of tests that draw their cases and run in the optimised build too: a quarter of them under sanitizers, and
+/// other ones, by a seed of their own.
+constexpr int Cases(int cases) {
+  return kSanitized ? cases / 4 : cases;
+}
+constexpr unsigned Seed(unsigned seed) {
+  return kSanitized ? seed + 1000 : seed;
+}
+
 }  // namespace tilewire::testing

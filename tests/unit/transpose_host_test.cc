@@ -1,4 +1,5 @@
 // The host version against the reference.
+#include "tests/unit/sanitized.h"
 #include "tests/unit/transpose_reference.h"
 
 namespace tilewire::transpose {
@@ -53,7 +54,7 @@ TEST(TransposeHost, RandomSmallCases) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  for (int i = 0; i < 6000 && !HasFatalFailure(); ++i)
+  for (int i = 0; i < tilewire::testing::Cases(6000) && !HasFatalFailure(); ++i)
     CheckCase(RandomCase(random, 1 << (random() % 14)), seed);
 }
 
@@ -61,7 +62,8 @@ TEST(TransposeHost, RandomLargeCases) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  for (int i = 0; i < 60 && !HasFatalFailure(); ++i) CheckCase(RandomCase(random, 3 << 20), seed);
+  for (int i = 0; i < tilewire::testing::Cases(60) && !HasFatalFailure(); ++i)
+    CheckCase(RandomCase(random, 3 << 20), seed);
 }
 
 TEST(TransposeHost, EdgesOfTheTiles) {

@@ -54,7 +54,13 @@ def mean(value, n):
 
 
 def expected(dtype, pattern, n):
-    pairs = list(zip(*[[decode(dtype, element_bits(dtype, pattern, n, i, o)) for i in range(n)] for o in (0, 1)]))
+    return metrics_of(dtype, *[[element_bits(dtype, pattern, n, i, o) for i in range(n)] for o in (0, 1)])
+
+
+def metrics_of(dtype, a, b):
+    """Bits of all metrics, by their numbers, of two lists of elements' bits."""
+    n = len(a)
+    pairs = [(decode(dtype, x), decode(dtype, y)) for x, y in zip(a, b)]
     ds = [difference(x, y) for x, y in pairs]
     squares = total(ds, fma_square)
     magnitudes = total([abs(d) for d in ds], add)

@@ -93,6 +93,8 @@ def rounded(exact):
 
 
 def add(x, y):
+    if x == 0 or y == 0:
+        return x + y + 0.0  # exact in any arithmetic; no sum is -0
     if math.isfinite(x) and math.isfinite(y):
         return rounded(Fraction(x) + Fraction(y))
     return x + y
