@@ -236,7 +236,8 @@ TEST_F(ConfigTest, UnknownThingsAreErrors) {
 
 TEST_F(ConfigTest, FilesThatCannotBeReadAreErrors) {
   Bad({"--config", (dir_ / "absent").string()}, {"absent", "--config"});
-  Bad({"--config", dir_.string()}, {"a directory"});
+  Bad({"--config", dir_.string()}, {"cannot be read", "directory"});
+  Bad({"--config", "/proc/self/mem"}, {"/proc/self/mem, which cannot be read"});  // opens, and then fails
   Env("TILEWIRE_CONFIG", (dir_ / "absent").string());
   Bad({}, {"absent"});
 }

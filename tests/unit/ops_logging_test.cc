@@ -99,6 +99,7 @@ TEST(Logging, PrintsLinesFromTheLevelUpward) {
   LogEvent(spdlog::level::info, "quiet");
   LogEvent(spdlog::level::warn, "loud", {{"n", 7}});
   spdlog::error("plain {}", 1);
+  FlushLog();
   const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(Json::parse(lines[0])["n"], 7);
@@ -111,6 +112,7 @@ TEST(Logging, TextAndBracesPassUnchanged) {
   ::testing::internal::CaptureStderr();
   InitLogging("text", "info");
   LogEvent(spdlog::level::info, "{} {0} %s", {{"a", "{}"}});
+  FlushLog();
   const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].ends_with("Z info  {} {0} %s a={}")) << lines[0];
@@ -128,6 +130,7 @@ TEST(Logging, ThreadsDoNotMixLines) {
     });
   }
   for (auto& thread : threads) thread.join();
+  FlushLog();
   const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), static_cast<size_t>(kThreads * kEvents));
   for (const auto& line : lines) {
@@ -151,6 +154,7 @@ TEST(AccessLog, OneLineACallWithWhatWasObserved) {
   record.timing.wall_us = 12.5;
   record.timing.stage_us[static_cast<size_t>(Stage::kQueue)] = 3;
   LogCall(record);
+  FlushLog();
   const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), 1u);
   const Json line = Json::parse(lines[0]);
