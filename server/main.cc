@@ -2,15 +2,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "server/base/environment.h"
 #include "server/base/memory.h"
+#include "server/base/threads.h"
 #include "server/engine/device/cpu/device.h"
 #include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
@@ -21,6 +24,7 @@
 #include "server/ops/version.h"
 #include "server/rpc/conversions/operations.h"
 #include "server/rpc/drain.h"
+#include "server/rpc/library_log.h"
 #include "server/rpc/server.h"
 
 namespace {
@@ -78,18 +82,31 @@ rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
   return {.listen = config.listen,
           .advertise = config.advertise,
           .receive = {.quota = config.receive_quota, .window = config.receive_window},
+          .connections = {.most = config.max_connections,
+                          .most_per_peer = config.max_connections_per_peer,
+                          .idle_seconds = config.connection_idle_seconds,
+                          .handshake_seconds = config.handshake_seconds,
+                          .most_failed_calls = config.max_failed_calls,
+                          .memory_bytes = config.memory_bytes},
           .idle_seconds = config.idle_seconds,
           .reflection = config.reflection,
           .identity_header = config.identity_header,
           .version = std::string(ops::Version())};
 }
 
+void LogLibrary(rpc::LibrarySeverity severity, std::string_view library, std::string_view text) {
+  constexpr std::array kLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                               spdlog::level::err};
+  ops::LogEvent(kLevels[static_cast<size_t>(severity)], text, {{"library", library}});
+}
+
 std::string DeviceText(const engine::DeviceFacts& facts) {
   return facts.host_memory ? facts.id : facts.id + " \"" + facts.name + "\"";
 }
 
-/// Ready lines on stdout, one a listener: scripts wait for them.
+/// Ready lines on stdout, one a listener: scripts wait for them, and then find the log's lines of the start.
 void Announce(const rpc::Server& server, const engine::DeviceFacts& facts) {
+  ops::FlushLog();
   for (const std::string& address : server.addresses())
     std::printf("tilewired ready %s device=%s\n", address.c_str(), DeviceText(facts).c_str());
   std::fflush(stdout);
@@ -104,7 +121,14 @@ int Drain(rpc::Server* server, double seconds) {
   return idle ? kDrained : kDrainCutShort;
 }
 
+/// More than are ever made: lanes' and workers', and 64 of queues, libraries and all the single ones.
+int MostThreads(const ops::Config& config) {
+  return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 64;
+}
+
 int Run(const ops::Config& config) {
+  // Now, in words: libraries end the process where they cannot have one.
+  if (const Status status = CheckThreads(MostThreads(config)); !status.ok()) return CannotStart(status);
   auto device = OpenDevice(config.device);
   if (!device) return CannotStart(device.error());
   std::atomic<rpc::Server*> serving{nullptr};  // outlives the engine, whose failure handler asks for it
@@ -138,11 +162,15 @@ int Run(const ops::Config& config) {
     (*server)->WaitIdle(Clock::now() + std::chrono::seconds(2));
     (*server)->Shutdown(Clock::now());
     metrics.StopServing();
+    ops::FlushLog();
     std::_Exit(kDeviceFailed);  // destructors would wait for the dead device
   }
   const int code = Drain(server->get(), config.drain_seconds);
   metrics.StopServing();
-  if ((*engine)->stats().device_failed) std::_Exit(kDeviceFailed);
+  if ((*engine)->stats().device_failed) {
+    ops::FlushLog();
+    std::_Exit(kDeviceFailed);
+  }
   serving.store(nullptr);
   return code;
 }
@@ -152,7 +180,13 @@ int Run(const ops::Config& config) {
 int main(int argc, char** argv) {
   auto parsed = ops::ParseCommandLine(argc, argv);
   if (!parsed.config) return parsed.exit_code;
-  ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
+  try {
+    ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
+  } catch (const std::exception& e) {  // there is no log to say it in
+    std::fprintf(stderr, "tilewired: cannot start: no thread for the log: %s\n", e.what());
+    return kCannotStart;
+  }
+  const rpc::LibraryLogRoute route(&LogLibrary);
   for (const auto& [name, nearest] : UnknownVariables(environ))
     ops::LogEvent(spdlog::level::warn, "unknown environment variable",
                   {{"name", name}, {"nearest", nearest}});
@@ -161,6 +195,9 @@ int main(int argc, char** argv) {
   if (!warning.empty()) ops::LogEvent(spdlog::level::warn, warning);
   try {
     return Run(*parsed.config);
+  } catch (const std::system_error& e) {
+    return CannotStart(Status(Code::kUnavailable, "INTERNAL_ERROR",
+                              std::string("the system refuses a thread, or another thing: ") + e.what()));
   } catch (const std::exception& e) {
     ops::LogEvent(spdlog::level::critical, "unexpected error", {{"what", e.what()}});
     return kCannotStart;

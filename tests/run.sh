@@ -75,7 +75,8 @@ run_tests() {
   local junit=$PWD/build/$preset/junit.xml reports=$PWD/build/$preset/reports
   shift
   rm -rf "$junit" "$reports"
-  "${unrandomised[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$junit" -j "$jobs" "$@" ||
+  # One more than processors: many tests wait for sockets and for processes that end.
+  "${unrandomised[@]}" ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$junit" -j $((jobs + 1)) "$@" ||
     result=$?
   add_counts "$junit" "$reports" || result=1
   return "$result"

@@ -12,12 +12,8 @@ namespace {
 Rows RowsOf(const rmse::Layout& layout) {
   constexpr int64_t kMostExtent =
       1 << 30;  // digits are 32 bits, and a step is added before they are compared
-  Rows rows{.walk = Rows::Walk::kEven,
-            .strides = {1, 0, 0},
-            .extents = {1, 1},
-            .digits = {},
-            .step = 0,
-            .carries = {}};
+  Rows rows{
+      .walk = Walk::kEven, .strides = {1, 0, 0}, .extents = {1, 1}, .digits = {}, .step = 0, .carries = {}};
   int64_t extents[3] = {1, 1, 1};
   int axes = 0;
   for (int axis = layout.rank - 1; axis >= 0; --axis) {
@@ -34,7 +30,7 @@ Rows RowsOf(const rmse::Layout& layout) {
     rows.strides[2] = extents[1] * rows.strides[1];
   }
   const bool far = axes > 3 || extents[0] > kMostExtent || extents[1] > kMostExtent;
-  rows.walk = far ? Rows::Walk::kFar : Rows::Walk::kDigits;
+  rows.walk = far ? Walk::kFar : Walk::kDigits;
   for (int i = 0; i < 2; ++i) {
     rows.extents[i] = static_cast<uint32_t>(far ? 1 : extents[i]);
     rows.carries[i] = rows.strides[i + 1] - extents[i] * rows.strides[i];

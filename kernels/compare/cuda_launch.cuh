@@ -48,7 +48,7 @@ inline Cut CutOf(const rmse::Layout& layout, const rmse::Range& range, int size)
 
 /// A thread goes on by `elements` at a time.
 inline void SetStep(uint32_t elements, Rows* rows) {
-  if (rows->walk != Rows::Walk::kDigits) return;
+  if (rows->walk != Walk::kDigits) return;
   const uint32_t row = elements / rows->extents[0], outer = row / rows->extents[1];
   rows->digits[0] = elements % rows->extents[0];
   rows->digits[1] = row % rows->extents[1];
@@ -73,7 +73,7 @@ inline cudaError_t LaunchBlocks(const gpu::Launcher& launcher, void (*kernel)(Wo
 inline bool InWords(const Work& work, int64_t size) {
   constexpr int64_t kWarpsEach = 16;  // tiles a multiprocessor that are enough
   const rmse::Layout& layout = work.layout;
-  return layout.rank > 0 && layout.reduced[layout.rank - 1] && work.rows.walk == Rows::Walk::kEven &&
+  return layout.rank > 0 && layout.reduced[layout.rank - 1] && work.rows.walk == Walk::kEven &&
          layout.elements >= rmse::kTileElements && work.range.items() >= kWarpsEach * Multiprocessors() &&
          reinterpret_cast<uintptr_t>(work.a) % 16 == 0 && reinterpret_cast<uintptr_t>(work.b) % 16 == 0 &&
          (layout.segments == 1 || layout.elements * size % 16 == 0);
@@ -85,12 +85,18 @@ cudaError_t LaunchKept(Work work, const gpu::Launcher& launcher) {
   if (InWords(work, kSize))
     return LaunchBlocks(launcher, WordsKernel<K, kKept>, CeilDiv(work.range.items(), kThreads / 32), work);
   work.cut = CutOf(work.layout, work.range, static_cast<int>(kSize));
+  if (work.rows.walk == Walk::kFar) work.cut.leaves = 1;
   SetStep(uint32_t{1} << work.cut.stride_log2(), &work.rows);
   const int64_t segments = work.range.segment_end - work.range.segment_begin;
   const int64_t blocks = CeilDiv(segments, int64_t{1} << work.cut.columns_log2()) *
                          (work.range.tile_end - work.range.tile_begin);
-  return LaunchBlocks(launcher, work.cut.leaves == 8 ? TileKernel<K, kKept, 8> : TileKernel<K, kKept, 1>,
-                      blocks, work);
+  const bool many = work.cut.leaves == 8;
+  auto* const kernel =
+      work.rows.walk == Walk::kFar ? TileKernel<K, kKept, 1, Walk::kFar>
+      : work.rows.walk == Walk::kDigits
+          ? (many ? TileKernel<K, kKept, 8, Walk::kDigits> : TileKernel<K, kKept, 1, Walk::kDigits>)
+          : (many ? TileKernel<K, kKept, 8, Walk::kEven> : TileKernel<K, kKept, 1, Walk::kEven>);
+  return LaunchBlocks(launcher, kernel, blocks, work);
 }
 
 template <Kind K>

@@ -117,11 +117,11 @@ struct Leaves {
 
 /// All accumulators `residue` + residues · m of one tile, in the order in which the tree pairs them: groups
 /// of leaves in bit-reversed order.
-template <Kind K, Kept kKept, int kLeaves>
+template <Kind K, Kept kKept, int kLeaves, Walk kWalk>
 __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, int residue,
                            Gathered<K, kKept>& mine) {
   using T = typename Pair<K>::T;
-  constexpr int kLevels = kLeaves == 8 ? 5 : 2;  // of groups: CutOf has no more
+  constexpr int kLevels = kLeaves == 8 ? 5 : kWalk == Walk::kFar ? 8 : 2;  // of groups: CutOf has no more
   const auto* const a = reinterpret_cast<const T*>(work.a) + base;
   const auto* const b = reinterpret_cast<const T*>(work.b) + base;
   const int stride_log2 = work.cut.stride_log2(), stride = 1 << stride_log2;
@@ -133,11 +133,11 @@ __device__ void GatherTile(const Work& work, int64_t base, int64_t tile, int n, 
     const int i = residue + (rmse::cuda::Reversed(group, shift) << work.cut.residues_log2);
     const int count = i < n ? (n - i + stride - 1) >> stride_log2 : 0;
     Leaves<K, kKept, kLeaves> leaves;
-    if (work.rows.walk == Rows::Walk::kEven) {
+    if constexpr (kWalk == Walk::kEven) {
       const int64_t first = (start + i) * work.rows.strides[0];
       leaves.AddAll(EvenPlace<T>{a + first, b + first, stride * work.rows.strides[0]}, i, stride, count,
                     work.flip, mine.seen);
-    } else if (work.rows.walk == Rows::Walk::kDigits) {
+    } else if constexpr (kWalk == Walk::kDigits) {
       leaves.AddAll(WalkPlace<T>(work.rows, a, b, start + i), i, stride, count, work.flip, mine.seen);
     } else {
       leaves.AddAll(FarPlace<T>(work.layout, a, b, start + i, stride), i, stride, count, work.flip,
@@ -240,7 +240,7 @@ __device__ void MeetInBlock(const Work& work, const Gathered<K, kKept>& mine, in
 }
 
 /// With one leaf at a time a thread needs few registers.
-template <Kind K, Kept kKept, int kLeaves>
+template <Kind K, Kept kKept, int kLeaves, Walk kWalk>
 __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
     TileKernel(const __grid_constant__ Work work) {
   const rmse::Range& range = work.range;
@@ -265,7 +265,8 @@ __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
   const int64_t segment = target.segment + column;
   Gathered<K, kKept> mine;
   if (column < target.left)
-    GatherTile<K, kKept, kLeaves>(work, AxesOffset(work.layout, false, segment), tile, n, residue, mine);
+    GatherTile<K, kKept, kLeaves, kWalk>(work, AxesOffset(work.layout, false, segment), tile, n, residue,
+                                         mine);
   if (work.cut.residues_log2 > 0) return MeetInBlock<K, kKept>(work, mine, residue, column, target);
   if (column >= target.left) return;
 #pragma unroll

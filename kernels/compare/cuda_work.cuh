@@ -37,10 +37,13 @@ struct Cut {
   __host__ __device__ int stride_log2() const { return period_log2 - (leaves == 8 ? 3 : 0); }
 };
 
+/// How a thread goes from one of its elements to the next: along one axis, along two or three, along any.
+enum class Walk : uint8_t { kEven, kDigits, kFar };
+
 /// Where a segment's elements lie, by row-major index over the reduced axes. Digits of an index: [0] in the
 /// innermost reduced axis, [1] in the next; the one further out needs none.
 struct Rows {
-  enum class Walk : uint8_t { kEven, kDigits, kFar } walk;
+  Walk walk;
   int64_t strides[3];  ///< of the three innermost reduced axes, in elements
   uint32_t extents[2];
   uint32_t digits[2];  ///< of a thread's step

@@ -7,7 +7,7 @@
 namespace tilewire::compare {
 namespace {
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 constexpr const HostIsa* kIsas[] = {&kHostBase, &kHostV3, &kHostV4};
 #else
 constexpr const HostIsa* kIsas[] = {&kHostBase};

@@ -6,4 +6,5 @@
 #endif
 #define TILEWIRE_COMPARE_ISA kHostV4
 #define TILEWIRE_COMPARE_ISA_NAME "x86-64-v4"
+#define TILEWIRE_COMPARE_SQUARES rmse::HostTilesV4
 #include "kernels/compare/host_tiles.inc"

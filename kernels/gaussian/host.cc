@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kItemElements = 4096;
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 const HostIsa* const kIsas[] = {&kHostBase, &kHostV3, &kHostV4};
 
 // The features of a level that the element code can use; the operating system's part of it is checked by the

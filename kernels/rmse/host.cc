@@ -3,14 +3,14 @@
 
 #include "kernels/rmse/host_isa.h"
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 #include <cpuid.h>
 #endif
 
 namespace tilewire::rmse {
 namespace {
 
-#ifdef __x86_64__
+#if TILEWIRE_WIDER_ISAS
 constexpr HostIsa kIsas[] = {{"base", HostTilesBase, HostFinishBase},
                              {"x86-64-v3", HostTilesV3, HostFinishV3},
                              {"x86-64-v4", HostTilesV4, HostFinishV4}};

@@ -6,23 +6,23 @@
 
 namespace tilewire {
 
+SerialThread::SerialThread(const char* name) : thread_([this] { Run(); }) {
+  pthread_setname_np(thread_.native_handle(), name);
+}
+
 SerialThread::~SerialThread() {
   {
     MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.NotifyOne();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 void SerialThread::Post(std::function<void()> function) {
   {
     MutexLock lock(mutex_);
     queue_.push_back(std::move(function));
-    if (!thread_.joinable()) {
-      thread_ = std::thread([this] { Run(); });
-      pthread_setname_np(thread_.native_handle(), name_);
-    }
   }
   wake_.NotifyOne();
 }

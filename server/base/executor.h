@@ -16,12 +16,12 @@ class Executor {
   virtual void Post(std::function<void()> function) = 0;
 };
 
-/// One thread, which starts with the first function and runs them one after the other, in order. The
-/// destructor runs what is left.
+/// One thread that runs functions one after the other, in order. The destructor runs what is left.
 class SerialThread final : public Executor {
  public:
-  /// `name`: of the thread, at most 15 characters.
-  explicit SerialThread(const char* name) : name_(name) {}
+  /// `name`: of the thread, at most 15 characters. Throws std::system_error where it cannot be made, which
+  /// Post, on threads that cannot fail, never does.
+  explicit SerialThread(const char* name);
   ~SerialThread() override;
   SerialThread(const SerialThread&) = delete;
   SerialThread& operator=(const SerialThread&) = delete;
@@ -31,7 +31,6 @@ class SerialThread final : public Executor {
  private:
   void Run();
 
-  const char* const name_;
   Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> queue_ TILEWIRE_GUARDED_BY(mutex_);

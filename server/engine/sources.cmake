@@ -19,7 +19,7 @@ set(engine_admission
 set(engine_measure engine/measure/ceilings.cc engine/measure/copy_rates.cc engine/measure/leased_ceilings.cc)
 set(engine_stores
     engine/stores/array_store.cc engine/stores/owned.cc engine/stores/random_id.cc engine/stores/region.cc
-    engine/stores/region_open.cc engine/stores/region_store.cc)
+    engine/stores/region_count.cc engine/stores/region_open.cc engine/stores/region_store.cc)
 set(engine_job
     engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/copy_out.cc engine/job/help.cc
     engine/job/input_blocks.cc engine/job/intake.cc

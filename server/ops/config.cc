@@ -2,10 +2,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <sstream>
 #include <string_view>
 
 #include "kernels/array/status.h"
@@ -70,14 +75,27 @@ Status StoreValues(const Flag& flag, const Given& given, Config* config) {
   return Status();
 }
 
+/// All of it, or why not: a stream that fails half-way looks like a short file.
+Result<std::string> ReadFile(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
+  std::string text;
+  if (file) {
+    std::array<char, 4096> buffer{};
+    while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get()))
+      text.append(buffer.data(), count);
+    if (std::ferror(file.get()) == 0) return text;
+  }
+  return Fail(UsageError("--config is " + path + ", which cannot be read: " + std::strerror(errno) +
+                         "; allowed: a readable file"));
+}
+
 /// Adds what the file says about flags not given so far; every key is checked all the same.
 Status AddFile(const std::string& path, GivenByFlag* given) {
   GivenByFlag in_file;
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
-    return UsageError("--config is " + path + ", a directory; allowed: a readable file");
-  }
+  TILEWIRE_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  std::istringstream text(file);
   try {
-    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_file(path)) {
+    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
       const bool section_mark = item.name == "++" || item.name == "--";
       if (section_mark || !item.parents.empty() || FindFlag(item.name) == nullptr) {
         return UsageError(path + ": unknown key `" +
@@ -87,8 +105,8 @@ Status AddFile(const std::string& path, GivenByFlag* given) {
       auto& values = in_file[item.name].values;
       values.insert(values.end(), item.inputs.begin(), item.inputs.end());
     }
-  } catch (const CLI::FileError&) {
-    return UsageError("--config is " + path + "; allowed: a readable file");
+  } catch (const CLI::Error& error) {
+    return UsageError(path + ": " + error.what());
   }
   for (auto& [name, one] : in_file) {
     one.where = path;

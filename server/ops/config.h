@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
+#include "server/rpc/listener/limits.h"
 #include "server/rpc/transport/receive_limits.h"
 
 namespace tilewire::ops {
@@ -36,7 +37,13 @@ struct Config {
   double region_seconds = 3600, longest_region_seconds = 86400;
   int64_t receive_quota = rpc::kDefaultReceiveQuotaBytes;
   int64_t receive_window = rpc::kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
-  std::string metrics_listen;                                ///< empty: off
+  int max_connections = 0;                                   ///< 0: what open files allow, 10,000 at most
+  int max_connections_per_peer = 0;                          ///< 0: half of max_connections
+  int max_failed_calls = rpc::ConnectionLimits().most_failed_calls;
+  int64_t memory_bytes = 0;  ///< 0: what control groups and the machine leave
+  double connection_idle_seconds = rpc::ConnectionLimits().idle_seconds;
+  double handshake_seconds = rpc::ConnectionLimits().handshake_seconds;
+  std::string metrics_listen;  ///< empty: off
   bool reflection = false;
   std::string identity_header;  ///< lower case; empty: off
   double drain_seconds = 30;

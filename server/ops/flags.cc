@@ -39,6 +39,12 @@ Flag Whole(std::string name, int Config::*member, int64_t min, int64_t max, std:
   return flag;
 }
 
+/// One whose default is not its member's initial value.
+Flag Default(Flag flag, std::string text) {
+  flag.default_text = std::move(text);
+  return flag;
+}
+
 Flag Bytes(std::string name, int64_t Config::*member, int64_t min, int64_t max, std::string default_text,
            std::string help) {
   const bool zero_is_default = Config().*member == 0;
@@ -155,6 +161,23 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
                          "Bytes that gRPC may hold for messages being received, over all connections"));
   flags->push_back(Bytes("receive-window", &Config::receive_window, 0, kMaxReceiveWindowBytes, "128KiB",
                          "Bytes a stream may send unread; 0 lets gRPC choose, without bounds"));
+  flags->push_back(Default(Whole("max-connections", &Config::max_connections, 1, 1'000'000,
+                                 "Connections at once, two open files each; more are closed as they come"),
+                           "what open files allow, at most 10000"));
+  flags->push_back(Default(Whole("max-connections-per-peer", &Config::max_connections_per_peer, 1, 1'000'000,
+                                 "Of these of one IPv4 address, one /64 of IPv6, or one local user"),
+                           "half of --max-connections"));
+  flags->push_back(
+      Whole("max-failed-calls", &Config::max_failed_calls, 100, 1'000'000'000,
+            "Calls of one connection, within some ten seconds, that may come to nothing by their "
+            "client's doing until it is closed"));
+  flags->push_back(
+      Bytes("memory-bytes", &Config::memory_bytes, 64 * kMiB, kMaxMemoryBytes, "what the system leaves",
+            "Resident memory from which connections that hold most of what no call took are closed"));
+  flags->push_back(Seconds("connection-idle-seconds", &Config::connection_idle_seconds, 0.1, 86400,
+                           "Seconds without a call until a connection is closed"));
+  flags->push_back(Seconds("handshake-seconds", &Config::handshake_seconds, 0.1, 3600,
+                           "Seconds that a client may take to begin HTTP/2 on a new connection"));
   flags->push_back(Switch("reflection", &Config::reflection, true, "Serve gRPC reflection"));
   flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",
                         ParseHeader,

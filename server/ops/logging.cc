@@ -1,8 +1,8 @@
 #include "server/ops/logging.h"
 
 #include <spdlog/formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +14,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "server/base/limits.h"
+#include "server/ops/log_sink.h"
+
 namespace tilewire::ops {
 namespace {
 
@@ -21,7 +24,13 @@ using spdlog::level::level_enum;
 using LineFormat = std::string (*)(spdlog::log_clock::time_point, level_enum, std::string_view,
                                    std::span<const Field>);
 
-/// Fields of the event that this thread is logging: spdlog's sinks run on the caller's thread, so its
+/// What waits for a reader of stderr: some 5,000 lines.
+constexpr size_t kMostWaitingBytes = 2 * kMiB;
+
+/// The sink of this process, which the default logger owns; kept beside it so that it can be asked.
+std::shared_ptr<LogSink> process_sink;
+
+/// Fields of the event that this thread is logging: our sink formats on the caller's thread, so its
 /// formatter finds them here.
 thread_local std::span<const Field> current_fields;
 
@@ -147,9 +156,14 @@ std::string FormatJsonLine(spdlog::log_clock::time_point time, level_enum level,
 }
 
 void InitLogging(const std::string& format, const std::string& level) {
-  auto logger =
-      std::make_shared<spdlog::logger>("tilewired", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_formatter(std::make_unique<LineFormatter>(format == "json" ? FormatJsonLine : FormatTextLine));
+  const LineFormat line_format = format == "json" ? FormatJsonLine : FormatTextLine;
+  process_sink = std::make_shared<LogSink>(STDERR_FILENO, kMostWaitingBytes, [line_format](uint64_t lines) {
+    const Field count("count", lines);
+    return line_format(spdlog::log_clock::now(), level_enum::warn, "log lines dropped", {&count, 1}) + "\n";
+  });
+  auto logger = std::make_shared<spdlog::logger>("tilewired", process_sink);
+  logger->set_formatter(std::make_unique<LineFormatter>(line_format));
+  logger->flush_on(level_enum::critical);  // what may be the last words
   level_enum threshold = spdlog::level::info;
   for (level_enum known : {level_enum::trace, level_enum::debug, level_enum::warn, level_enum::err}) {
     if (level == LevelName(known)) threshold = known;
@@ -158,6 +172,14 @@ void InitLogging(const std::string& format, const std::string& level) {
   // A logging failure (stderr gone) must not become a flood or an exception.
   logger->set_error_handler([](const std::string&) {});
   spdlog::set_default_logger(std::move(logger));
+}
+
+void FlushLog() {
+  if (process_sink) process_sink->flush();
+}
+
+uint64_t DroppedLogLines() {
+  return process_sink ? process_sink->dropped() : 0;
 }
 
 void LogEvent(level_enum level, std::string_view msg, std::span<const Field> fields) {

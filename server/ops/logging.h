@@ -32,14 +32,22 @@ struct Field {
 
 /// Makes every spdlog line of this process a line on stderr in `format` ("text" or "json"; else text) from
 /// `level`
-/// ("trace", "debug", "info", "warn", "error"; else info) upward. Call once before threads log.
+/// ("trace", "debug", "info", "warn", "error"; else info) upward. Call once before threads log. Throws
+/// std::system_error where no thread can be made.
 ///   text: 2026-01-02T03:04:05.678Z info  call finished method=Kernels.Rmse wall_us=812.4 peer="a b"
 ///   json: {"ts":"2026-01-02T03:04:05.678Z","level":"info","msg":"call finished","method":"Kernels.Rmse",...}
 /// Text is plain ASCII: other bytes, control characters, quotes and backslashes are escaped (\xNN, \", \\).
 /// JSON is ASCII as well; what is not UTF-8 becomes U+FFFD.
 void InitLogging(const std::string& format, const std::string& level);
 
-/// Logs one event. Thread-safe; never throws. Costs a comparison where the level is off.
+/// Waits until what was logged is on stderr, for a second at most: before the process ends without
+/// destructors, and before it tells others that it is ready. Thread-safe.
+void FlushLog();
+/// Lines of this process that nobody will read, because they came faster than stderr was. Thread-safe.
+uint64_t DroppedLogLines();
+
+/// Logs one event. Thread-safe; never throws, never waits for a reader. Costs a comparison where the level is
+/// off.
 void LogEvent(spdlog::level::level_enum level, std::string_view msg, std::span<const Field> fields);
 void LogEvent(spdlog::level::level_enum level, std::string_view msg,
               std::initializer_list<Field> fields = {});

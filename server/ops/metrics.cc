@@ -99,6 +99,32 @@ Metrics::Metrics(std::string_view version, std::string_view device, std::functio
     stages_[static_cast<size_t>(i)] =
         &stages.Add({{"stage", StageName(static_cast<Stage>(i))}}, SecondsBuckets());
   }
+  AddConnectionSeries();
+}
+
+void Metrics::AddConnectionSeries() {
+  connections_ = &BuildGauge()
+                      .Name("tilewire_connections")
+                      .Help("Connections that there are")
+                      .Register(*registry_)
+                      .Add({});
+  connections_opened_ = &BuildCounter()
+                             .Name("tilewire_connections_opened_total")
+                             .Help("Connections taken in")
+                             .Register(*registry_)
+                             .Add({});
+  auto& refused = BuildCounter()
+                      .Name("tilewire_connections_refused_total")
+                      .Help("Connections closed as soon as they came, by reason")
+                      .Register(*registry_);
+  for (size_t i = 0; i < rpc::kRefusalNames.size(); ++i)
+    connections_refused_[i] = &refused.Add({{"reason", std::string(rpc::kRefusalNames[i])}});
+  auto& ended = BuildCounter()
+                    .Name("tilewire_connections_ended_total")
+                    .Help("Connections that the server ended, by reason")
+                    .Register(*registry_);
+  for (size_t i = 0; i < rpc::kEndingNames.size(); ++i)
+    connections_ended_[i] = &ended.Add({{"reason", std::string(rpc::kEndingNames[i])}});
 }
 
 Metrics::~Metrics() {
@@ -174,6 +200,23 @@ void Metrics::Count(const rpc::CallRecord& record, size_t method) {
     const double stage_us = record.timing.of(static_cast<Stage>(i));
     if (stage_us >= 0) stages_[static_cast<size_t>(i)]->Observe(stage_us * 1e-6);
   }
+}
+
+void Metrics::OnConnectionOpened() {
+  connections_opened_->Increment();
+  connections_->Increment();
+}
+
+void Metrics::OnConnectionClosed() {
+  connections_->Decrement();
+}
+
+void Metrics::OnConnectionRefused(rpc::Refusal why) {
+  connections_refused_[static_cast<size_t>(why)]->Increment();
+}
+
+void Metrics::OnConnectionEnded(rpc::Ending why) {
+  connections_ended_[static_cast<size_t>(why)]->Increment();
 }
 
 void Metrics::OnWarning(std::string_view text) {

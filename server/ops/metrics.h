@@ -50,12 +50,12 @@ inline constexpr std::array<std::string_view, 19> kMethodLabels{"Kernels.Rmse",
                                                                 "other"};
 inline constexpr std::array<std::string_view, 7> kOperationLabels{"none", "rmse", "transpose", "gaussian_pdf",
                                                                   "put",  "get",  "other"};
-inline constexpr std::array<std::string_view, 27> kReasonLabels{
+inline constexpr std::array<std::string_view, 28> kReasonLabels{
     "none",           "BAD_VALUE",   "BAD_MESSAGE",    "RUN_RULE",      "BYTES_MISSING",     "LIMIT",
     "BUSY",           "USE_EXECUTE", "IDLE",           "DEADLINE",      "CHECKSUM",          "DRAINING",
     "DEVICE_FAILED",  "CANCELLED",   "INTERNAL_ERROR", "STREAM_LOST",   "OUT_OF_WINDOW",     "WRONG_INSTANCE",
     "ARRAY",          "REGION",      "REGION_SHRUNK",  "REGION_ACCESS", "REGION_UNPINNABLE", "REGIONS_OFF",
-    "UNKNOWN_METHOD", "COMPRESSED",  "other"};
+    "UNKNOWN_METHOD", "COMPRESSED",  "IDENTITY",       "other"};
 
 /// Thread-safe. Neither construction nor observing throws for what a client did.
 class Metrics : public rpc::CallObserver {
@@ -78,6 +78,10 @@ class Metrics : public rpc::CallObserver {
   void OnCallStart(std::string_view method) override;
   /// Counts the call and logs its line (access_log.h).
   void OnCallEnd(const rpc::CallRecord& record) override;
+  void OnConnectionOpened() override;
+  void OnConnectionClosed() override;
+  void OnConnectionRefused(rpc::Refusal why) override;
+  void OnConnectionEnded(rpc::Ending why) override;
   void OnWarning(std::string_view text) override;
 
   /// All samples in Prometheus' text format, as a scrape gets them.
@@ -86,6 +90,7 @@ class Metrics : public rpc::CallObserver {
  private:
   static constexpr size_t kCodes = 17;
 
+  void AddConnectionSeries();
   void Count(const rpc::CallRecord& record, size_t method);
   prometheus::Counter& Calls(size_t method, size_t operation, Code code);
   prometheus::Histogram& Wall(size_t method);
@@ -105,6 +110,10 @@ class Metrics : public rpc::CallObserver {
   std::array<prometheus::Counter*, kMethodLabels.size()> received_{}, sent_{};
   std::array<prometheus::Counter*, kReasonLabels.size()> refusals_{};
   std::array<prometheus::Histogram*, kStageCount> stages_{};
+  prometheus::Gauge* connections_ = nullptr;
+  prometheus::Counter* connections_opened_ = nullptr;
+  std::array<prometheus::Counter*, rpc::kRefusalNames.size()> connections_refused_{};
+  std::array<prometheus::Counter*, rpc::kEndingNames.size()> connections_ended_{};
   std::unique_ptr<prometheus::Exposer> exposer_;  // last: its threads read all of the above
 };
 

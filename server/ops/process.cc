@@ -59,7 +59,8 @@ Result<uint64_t> RaiseOpenFiles() {
 Status PrepareSignals() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  if (sigaction(SIGPIPE, &ignore, nullptr) != 0) return Errno("ignoring SIGPIPE");
+  for (const int signal : {SIGPIPE, SIGHUP})
+    if (sigaction(signal, &ignore, nullptr) != 0) return Errno("ignoring a signal");
   const sigset_t stop = StopSignals();
   // An ignored signal would never be waited for: nohup-like parents leave SIGINT ignored.
   struct sigaction standard {};

@@ -15,9 +15,9 @@ namespace tilewire::ops {
 /// - Raises the limit of open files to its hard limit. FAILED_PRECONDITION below 1024: a listener that runs
 /// out of
 ///   descriptors stays deaf for ever.
-/// - Ignores SIGPIPE; blocks SIGTERM and SIGINT, which WaitForSignal takes.
-/// `warning`, where not null, gets a sentence where something is worse than it should be (fewer than 4096
-/// open files, allocator not tuned), else it is emptied.
+/// - Ignores SIGPIPE, and SIGHUP, which would end it without a drain; blocks SIGTERM and SIGINT, which
+/// WaitForSignal takes. `warning`, where not null, gets a sentence where something is worse than it should be
+/// (fewer than 4096 open files, allocator not tuned), else it is emptied.
 Status PrepareProcess(std::string* warning = nullptr);
 
 /// Waits for SIGTERM or SIGINT and returns its number. PrepareProcess must have run.

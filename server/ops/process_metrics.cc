@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/ops/engine_metrics.h"
+#include "server/ops/logging.h"
 
 namespace tilewire::ops {
 namespace {
@@ -90,6 +91,9 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
     families.push_back(CounterFamily("tilewire_process_cpu_seconds_total", "Processor time, user and system",
                                      stats.cpu_seconds));
   }
+  families.push_back(CounterFamily("tilewire_log_lines_dropped_total",
+                                   "Log lines dropped because nobody read stderr",
+                                   static_cast<double>(DroppedLogLines())));
   return families;
 }
 

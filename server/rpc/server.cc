@@ -18,6 +18,7 @@
 #include "server/rpc/calls/regions.h"
 #include "server/rpc/calls/unary.h"
 #include "server/rpc/calls/unknown.h"
+#include "server/rpc/listener/listener.h"
 #include "server/rpc/transport/awaited.h"
 #include "server/rpc/transport/self_probe.h"
 #include "server/rpc/transport/transport.h"
@@ -71,7 +72,7 @@ class ServerImpl final : public Server {
   ~ServerImpl() override { Shutdown(Clock::now()); }
 
   Status Listen();
-  const std::vector<std::string>& addresses() const override { return addresses_; }
+  const std::vector<std::string>& addresses() const override { return listener_->addresses(); }
   void SetReady(bool ready) override {
     SetHealth("", ready);
     SetHealth("readiness", ready);
@@ -88,7 +89,6 @@ class ServerImpl final : public Server {
     if (server_) server_->GetHealthCheckService()->SetServingStatus(service, serving);
   }
   void StartProbe();
-  void AddListeners(grpc::ServerBuilder* builder);
   void Accept(grpc::ServerCompletionQueue* queue);
   template <typename Request>
   Detached AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
@@ -108,63 +108,61 @@ class ServerImpl final : public Server {
   DeviceService device_;
   UnknownMethods unknown_{&shared_};
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
-  std::vector<int> ports_;
-  std::vector<std::string> addresses_;
   Mutex health_mutex_;  ///< health may be told while the server goes away
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;
   std::vector<std::thread> threads_;
   std::unique_ptr<SelfProbe> probe_;
 };
-
-void ServerImpl::AddListeners(grpc::ServerBuilder* builder) {
-  ports_.assign(options_.listen.size(), -1);
-  for (size_t i = 0; i < options_.listen.size(); ++i)
-    builder->AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports_[i]);
-}
 
 Status ServerImpl::Listen() {
   // Kept for the life of the process: when the last user of gRPC 1.51 leaves, it joins a thread that may poll
   // for 10 s.
   static const bool kept = (grpc_init(), true);
   (void)kept;
+  TILEWIRE_ASSIGN_OR_RETURN(listener_,
+                            Listener::Open(options_.listen, options_.connections, shared_.observer));
   grpc::EnableDefaultHealthCheckService(true);
   // Linkers drop a library that nobody names, and with it the initialiser that would register the plugin.
   if (options_.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
   ApplyTransportSettings(options_.receive, &builder);
+  ApplyConnectionTimes(options_.connections, &builder);
   builder.RegisterService(&kernels_);
   builder.RegisterService(&arrays_);
   builder.RegisterService(&regions_);
   builder.RegisterService(&device_);
   builder.RegisterCallbackGenericService(&unknown_);
-  AddListeners(&builder);
+  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> door =
+      builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+          grpc::InsecureServerCredentials());
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
   for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
   server_ = builder.BuildAndStart();
-  for (size_t i = 0; i < ports_.size(); ++i) {
-    const std::string& address = options_.listen[i];
-    if (!server_ || ports_[i] <= 0)
-      return Status(Code::kUnavailable, "CANNOT_LISTEN",
-                    "cannot listen on " + address + " (taken, unknown, or not permitted)");
-    const bool is_unix = address.starts_with("unix:");
-    addresses_.push_back(is_unix ? address
-                                 : address.substr(0, address.rfind(':') + 1) + std::to_string(ports_[i]));
-  }
+  if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server");
   shared_.endpoints = options_.advertise;
-  if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses_);
+  if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses());
   shared_.probe_token = MakeRequestId();
+  shared_.account_of = [this](const std::string& peer) { return listener_->AccountOf(peer); };
   for (auto& queue : queues_) Accept(queue.get());
   for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeJobs(q); });
   SetLive(true);
   SetReady(true);
+  listener_->Start([door = std::move(door)](FileDescriptor connection) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.fd = connection.Release();  // gRPC closes it
+    door->HandleNewConnection(&parameters);
+  });
   StartProbe();
   return {};
 }
 
 void ServerImpl::StartProbe() {
-  probe_ =
-      std::make_unique<SelfProbe>(addresses_, shared_.probe_token, [this](bool live, const std::string& why) {
+  probe_ = std::make_unique<SelfProbe>(
+      [this] { return listener_->DialAll(); }, shared_.probe_token,
+      [this](bool live, const std::string& why) {
         SetLive(live);
         shared_.observer->OnWarning(live ? "the server answers its own calls again"
                                          : "not live: the server does not answer its own calls: " + why);
@@ -267,15 +265,22 @@ void ServerImpl::Shutdown(TimePoint until) {
   probe_.reset();
   // First, because gRPC would cut what still runs, and nobody could tell that from clients going away.
   shared_.running.EndAll(until);
+  // Before gRPC goes: it takes no connection any more, and would not close what it is handed.
+  listener_->Stop();
   server_->Shutdown(std::chrono::system_clock::now());
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
   shared_.running.WaitIdle(TimePoint::max());
   for (auto& queue : queues_) queue->Shutdown();
   for (auto& thread : threads_) thread.join();
+  // Where threads could not be made for all.
+  for (size_t i = threads_.size(); i < queues_.size(); ++i) ServeJobs(queues_[i].get());
   threads_.clear();
-  MutexLock lock(health_mutex_);
-  server_.reset();
+  {
+    MutexLock lock(health_mutex_);
+    server_.reset();
+  }
+  listener_->Drop();
 }
 
 }  // namespace

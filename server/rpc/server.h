@@ -9,6 +9,7 @@
 #include "server/base/timing.h"
 #include "server/engine/engine.h"
 #include "server/rpc/calls/observer.h"
+#include "server/rpc/listener/limits.h"
 #include "server/rpc/transport/receive_limits.h"
 
 namespace tilewire::rpc {
@@ -17,6 +18,7 @@ struct ServerOptions {
   std::vector<std::string> listen;     ///< "host:port", "[v6]:port", "unix:PATH"; port 0 picks one
   std::vector<std::string> advertise;  ///< empty: the listeners
   ReceiveLimits receive;
+  ConnectionLimits connections;
   double idle_seconds = 30;
   bool reflection = false;
   std::string identity_header;  ///< empty: off

@@ -24,7 +24,7 @@ struct Shifts {
 
 /// Skips where no GPU works. Buffers grow as tests need them, or fit each case exactly where `exact_` is set,
 /// so that compute-sanitizer sees what lies beyond.
-class CompareDevice : public testing::Test {
+class CompareDevice : public ::testing::Test {
  protected:
   using Bytes = reference::Bytes;
 

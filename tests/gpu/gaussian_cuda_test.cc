@@ -71,7 +71,7 @@ std::vector<T> HostResult(const Plan& plan, const std::vector<T>& x) {
   return y;
 }
 
-class GaussianCuda : public testing::Test {
+class GaussianCuda : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;

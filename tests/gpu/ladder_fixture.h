@@ -56,7 +56,7 @@ class Buffer {
   void* base_ = nullptr;
 };
 
-class Ladder : public testing::Test {
+class Ladder : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;

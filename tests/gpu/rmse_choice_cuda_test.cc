@@ -41,10 +41,10 @@ class RmseCudaChoiceSanitized : public RmseCudaChoice {
 using Names = std::vector<std::string>;
 
 const Shifts kEveryShifts[] = {{0, 0}, {1, 1}, {8, 8}, {2, 4}, {1, 2}};
-const DType kDTypes[] = {DType::kI8, DType::kU16, DType::kF16, DType::kF32, DType::kI64, DType::kF64};
+const DType kChoiceDTypes[] = {DType::kI8, DType::kU16, DType::kF16, DType::kF32, DType::kI64, DType::kF64};
 
 TEST_F(RmseCudaChoice, EveryKernelGivesTheSameBits) {
-  for (const DType dtype : kDTypes)
+  for (const DType dtype : kChoiceDTypes)
     for (const NamedShape& shape : kShapes)
       for (const Shifts shifts : kEveryShifts) CheckAll(dtype, shape, shifts, shifts.a % 2 == 0);
   std::set<std::string> families;
@@ -73,7 +73,7 @@ TEST_F(RmseCudaChoiceSanitized, EveryKernelStaysInsideItsArrays) {
 // Columns of every remainder of a word, of few rows and of more than a tile, in arrays that begin inside
 // words; items that do.
 TEST_F(RmseCudaChoice, Columns) {
-  for (const DType dtype : kDTypes)
+  for (const DType dtype : kChoiceDTypes)
     for (const int64_t width : {1, 2, 3, 5, 7, 8, 16, 17, 31, 33, 48, 64, 99, 130, 260})
       for (const int64_t rows : {2, 3, 5, 9, 40, 255, 300, 700, 1025, 4099, 8300})
         for (const Shifts shifts : kEveryShifts) {
@@ -83,7 +83,7 @@ TEST_F(RmseCudaChoice, Columns) {
 }
 
 TEST_F(RmseCudaChoice, Runs) {
-  for (const DType dtype : kDTypes)
+  for (const DType dtype : kChoiceDTypes)
     for (const Shifts shifts : kEveryShifts) {
       for (const int64_t run : {2, 3, 4, 8, 16, 32, 33, 64, 256, 300})
         for (const int64_t neighbours : {1, 3, 8, 20, 33}) {
@@ -99,7 +99,7 @@ TEST_F(RmseCudaChoice, Runs) {
 }
 
 TEST_F(RmseCudaChoice, ContiguousSegments) {
-  for (const DType dtype : kDTypes)
+  for (const DType dtype : kChoiceDTypes)
     for (const int64_t n : {1, 2, 5, 8, 24, 31, 33, 72, 100, 257, 270, 513, 1000, 4096, 4099, 9000})
       for (const Shifts shifts : kEveryShifts) {
         CheckAll(dtype, {{37, n}, {1}}, shifts, true);

@@ -32,7 +32,7 @@ struct Shifts {
 
 /// Skips where no GPU works. Buffers grow as tests need them, or fit each case exactly where `exact_` is set,
 /// so that compute-sanitizer sees what lies beyond.
-class RmseDevice : public testing::Test {
+class RmseDevice : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;

@@ -48,7 +48,7 @@ class DeviceBytes {
   char* base_ = nullptr;
 };
 
-class TransposeCuda : public testing::Test {
+class TransposeCuda : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;

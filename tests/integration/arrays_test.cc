@@ -43,6 +43,7 @@ TEST_P(Arrays, ComeBackAsTheyWere) {
   ASSERT_TRUE(me.List(3, first.next_page(), &rest).ok());
   ASSERT_EQ(rest.arrays_size(), 2);
   EXPECT_EQ(rest.next_page(), "");
+  EXPECT_EQ(first.next_page(), "4") << "where one's own go on, whatever others have";
   for (int i = 0; i < 5; ++i) EXPECT_EQ((i < 3 ? first.arrays(i) : rest.arrays(i - 3)).array(), ids[i]);
   ExpectOnlyArrays(server);
   EXPECT_EQ(first.stored_bytes(), server.engine().stats().array_bytes);

@@ -21,8 +21,8 @@ import numpy as np
 from numpy_check import REAL, Checker, Server, array
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "golden"))
-from make_compare import metrics_of  # noqa: E402
-from make_golden import DTYPES  # noqa: E402
+from make_compare import metrics_of
+from make_golden import DTYPES
 
 METRICS = ["rmse", "mse", "sum_squares", "mean_abs", "sum_abs", "mean", "sum", "max_abs", "max_abs_index", "nan_pairs",
            "unequal_pairs"]

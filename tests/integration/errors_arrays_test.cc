@@ -118,6 +118,7 @@ TEST_P(ArrayErrors, PutsAndQuestionsThatAreNeverRight) {
   const std::string method = "/tilewire.v1.Arrays/";
   for (const std::string name : {"Stat", "List", "Delete"}) {
     ByteCall broken(me.channel, method + name), large(me.channel, method + name);
+    for (auto* call : {&broken, &large}) call->context.AddMetadata("who", "me");
     ExpectError(broken.Unary("\x0a\x7fshort").status, StatusCode::INVALID_ARGUMENT, "BAD_MESSAGE");
     ExpectError(large.Unary(std::string(70'000, '\0')).status, StatusCode::RESOURCE_EXHAUSTED, "LIMIT",
                 "request");

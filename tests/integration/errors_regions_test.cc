@@ -60,6 +60,7 @@ TEST_P(RegionErrors, RegisteringWhatIsNotThereOrNotAllowed) {
   ExpectRefused(v1::RegisterRequest(), bad, "BAD_VALUE", "memory", "not set");
   for (const std::string method : {"Register", "Unregister", "List"}) {
     ByteCall broken(me.channel, "/tilewire.v1.Regions/" + method);
+    broken.context.AddMetadata("who", "me");
     ExpectError(broken.Unary("\x0a\x7fshort").status, bad, "BAD_MESSAGE");
   }
 }

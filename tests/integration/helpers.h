@@ -79,11 +79,13 @@ inline void ExpectGoodCalls(const TestServer& server, uint64_t seed = 11) {
   const std::vector<int64_t> shape{37, 1111};
   const std::string a = Floats(37 * 1111, seed), b = Floats(37 * 1111, seed + 1);
   grpc::ClientContext context;
+  server.Name(&context);
   v1::RmseResponse response;
   const auto unary = v1::Kernels::NewStub(channel)->Rmse(&context, RmseCall(shape, a, b), &response);
   EXPECT_TRUE(unary.ok()) << unary.error_message();
   EXPECT_TRUE(response.result().data() == HostRmse(a, b, DType::kF32, shape));
   RawStream raw(channel);
+  server.Name(&raw.context);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape)));
   ASSERT_TRUE(raw.SendAll(0, a, 50'000));
   const auto status = raw.End();

@@ -8,6 +8,10 @@ file(GLOB integration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.c
 set(memory_tests cancel_test.cc overload_test.cc window_program_test.cc)
 list(TRANSFORM memory_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(REMOVE_ITEM integration_tests ${memory_tests})
+# Who gets in: a program of its own, so that it is built without all others.
+set(door_tests accounts_test.cc connections_test.cc listener_test.cc logs_test.cc sockets_test.cc)
+list(TRANSFORM door_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(REMOVE_ITEM integration_tests ${door_tests})
 set(crowd ${CMAKE_CURRENT_LIST_DIR}/../bench/crowd.cc)   # stalled clients
 function(tilewire_integration_test name labels)
   tilewire_test(${name} SOURCES ${ARGN} DEPS tilewire_test_devices tilewire_rpc tilewire_ops tilewire_client nlohmann_json::nlohmann_json
@@ -18,4 +22,5 @@ function(tilewire_integration_test name labels)
                                              TILEWIRE_HAPROXY_CFG="${PROJECT_SOURCE_DIR}/deploy/haproxy.cfg")
 endfunction()
 tilewire_integration_test(tilewire_integration_tests integration ${integration_tests} ${crowd})
+tilewire_integration_test(tilewire_door_tests integration ${door_tests})
 tilewire_integration_test(tilewire_memory_tests "integration;optimised" ${memory_tests} ${crowd})

@@ -137,6 +137,7 @@ inline std::optional<Answer> ByTypedMethod(const TestServer& server, const Sampl
             ->MutableMessage(request.get(), type->field(f))
             ->CopyFrom(generic.operands(operand++));
     ByteCall call(server.Connect(), "/tilewire.v1.Kernels/" + service->method(m)->name());
+    call.context.AddMetadata("who", "me");
     const auto reply = call.Unary(request->SerializeAsString());
     v1::ComputeResponse response;  // the typed ones have the same fields
     EXPECT_TRUE(response.ParseFromString(reply.bytes));

@@ -133,7 +133,7 @@ TEST_P(RegionClient, WhatCannotBeSharedLeavesNothing) {
   EXPECT_EQ(client_.Share(1, {.prefix = "/elsewhere-"}).error().reason(), "BAD_VALUE");
   EXPECT_EQ(client_.Share(uint64_t{1} << 62).error().reason(), "BUSY") << "more than there is";
   TestServer off(device(), ArrayOptions());
-  const auto refused = client::Client::Connect(off.address()).Share(1000);
+  const auto refused = client::Client::Connect(off.address(), {.metadata = {{"who", "me"}}}).Share(1000);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::kUnimplemented);
   EXPECT_EQ(Names(), 0);

@@ -62,17 +62,13 @@ class ResidentProgram : public ::testing::Test {
     for (const auto& word : words)
       EXPECT_NE(ran.err.find(word), std::string::npos) << word << "\n" << ran.err;
   }
-  client::Client Named(const std::string& who) const {
-    return client::Client::Connect(address_, {.metadata = {{"who", who}}});
-  }
   double Metric(const std::string& begin) const { return SumOfMetric(metrics_, begin); }
 
   static inline const std::vector<int64_t> kShape{300, 500}, kTurned{500, 300};
   const std::string a_ = Floats(150'000, 1), b_ = Floats(150'000, 2);
   const std::string directory_ = ::testing::TempDir() + "tilewire-resident-" + std::to_string(getpid());
   Program server_{{"--device", "cpu", "--listen", "localhost:0", "--metrics-listen", "localhost:0",
-                   "--device-bytes", "256MiB", "--store-bytes-per-identity", "4MiB", "--identity-header",
-                   "who"}};
+                   "--device-bytes", "256MiB", "--store-bytes-per-identity", "4MiB"}};
   const std::string address_ = server_.Ready().at(0), metrics_ = server_.MetricsAddress();
 };
 
@@ -109,15 +105,14 @@ TEST_F(ResidentProgram, AChainOfCommandsMovesNoArrayBytes) {
   EXPECT_EQ(json::parse(Run({"info", "--json"}).out)["budgets"]["arrays_stored"], 0);
 }
 
-TEST_F(ResidentProgram, ForeignAndExpiredIdsAreNotFound) {
-  client::Client other = Named("other");
-  const auto theirs = other.Put(ArraySource::OpenNpy(File("a.npy")).value());
-  ASSERT_TRUE(theirs) << theirs.error().ToString();
+TEST_F(ResidentProgram, UnknownAndExpiredIdsAreNotFound) {
+  const std::string mine = Id({"put", File("a.npy")});
+  const std::string never = mine.substr(0, mine.size() - 1) + (mine.back() == '0' ? '1' : '0');
   const std::string expired = Id({"put", File("a.npy"), "--seconds", "0.001"});
   ASSERT_TRUE(Eventually([&] {
     return Run({"ls"}).out.starts_with("ID") && Run({"rm", expired}).exit_code == 1;
   }));
-  for (const std::string& id : {theirs->array.id(), expired, std::string("0123-4567")}) {
+  for (const std::string& id : {never, expired, std::string("0123-4567")}) {
     ExpectRefused({"rmse", File("a.npy"), "array:" + id}, "NOT_FOUND", {id});
     ExpectRefused({"transpose", "array:" + id, "--store"}, "NOT_FOUND", {id});
     ExpectRefused({"transpose", "array:" + id, File("o.npy")}, "NOT_FOUND", {id});
@@ -125,7 +120,7 @@ TEST_F(ResidentProgram, ForeignAndExpiredIdsAreNotFound) {
     ExpectRefused({"rm", id}, "NOT_FOUND", {id});
   }
   EXPECT_FALSE(std::filesystem::exists(File("o.npy")));
-  EXPECT_TRUE(other.Stat(theirs->array.id())) << "it is as it was";
+  EXPECT_EQ(Run({"rm", mine}).exit_code, 0) << "it is as it was";
 }
 
 TEST_F(ResidentProgram, QuotasRefuseOrEvict) {
@@ -138,7 +133,6 @@ TEST_F(ResidentProgram, QuotasRefuseOrEvict) {
   ExpectRefused({"rm", first}, "NOT_FOUND", {first});
   ExpectRefused({"put", File("half.npy"), "--timeout", "8"}, "RESOURCE_EXHAUSTED", {});
   ExpectRefused({"transpose", "array:" + second, "--store", "--timeout", "8"}, "RESOURCE_EXHAUSTED", {});
-  EXPECT_TRUE(Named("other").Put(ArraySource::OpenNpy(File("half.npy")).value())) << "that was of one caller";
   EXPECT_EQ(Run({"rm", second}).exit_code, 0);
   EXPECT_EQ(Run({"rm", Id({"put", File("half.npy")})}).exit_code, 0);
 }
@@ -161,6 +155,35 @@ TEST_F(ResidentProgram, DeletedInUseMeansGoneForTheNext) {
   EXPECT_TRUE(Eventually([&] {
     return json::parse(Run({"info", "--json"}).out)["budgets"]["array_bytes"] == 0;
   }));
+}
+
+/// The command line names nobody, so here callers are clients of the library, behind a header as a proxy sets
+/// it.
+TEST(ResidentIdentities, OwnTheirArraysAndTheirQuota) {
+  Program server({"--device", "cpu", "--listen", "127.0.0.1:0", "--device-bytes", "256MiB",
+                  "--store-bytes-per-identity", "4MiB", "--identity-header", "who"});
+  const std::string address = server.Ready().at(0), data = Floats(600'000, 4);
+  const auto named = [&](const std::string& who) {
+    return client::Client::Connect(address, {.metadata = {{"who", who}}});
+  };
+  const std::vector<int64_t> shape{600'000};
+  const ArraySource half = ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), data.data());
+  client::Client mine = named("me"), other = named("other");
+  const client::CallOptions once{.max_attempts = 1};
+  const auto theirs = other.Put(half, {}, once);
+  ASSERT_TRUE(theirs) << theirs.error().ToString();
+  const std::string id = theirs->array.id();
+  const ArraySource foreign = ArraySource::Resident(id, half.spec());
+  const auto nowhere = [](uint64_t, std::span<const uint8_t>) { return Status(); };
+  EXPECT_EQ(mine.Rmse(half, foreign, {}, once).error().reason(), "ARRAY");
+  EXPECT_EQ(mine.Get(id, nowhere, once).error().reason(), "ARRAY");
+  EXPECT_EQ(mine.Stat(id, once).error().code(), Code::kNotFound);
+  EXPECT_EQ(mine.Delete(id).code(), Code::kNotFound);
+  EXPECT_TRUE(mine.List()->arrays.empty());
+  EXPECT_EQ(other.Put(half, {}, once).error().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(mine.Put(half, {}, once)) << "that was of one caller";
+  EXPECT_TRUE(other.Stat(id)) << "it is as it was";
+  EXPECT_EQ(client::Client::Connect(address).Describe().error().code(), Code::kUnauthenticated);
 }
 
 }  // namespace

@@ -37,14 +37,22 @@ class RecordingObserver final : public rpc::CallObserver {
     std::lock_guard lock(mutex_);
     records_.push_back(record);
   }
+  void OnConnectionOpened() override { opened_.fetch_add(1); }
+  void OnConnectionClosed() override { closed_.fetch_add(1); }
+  void OnConnectionRefused(rpc::Refusal) override { refused_.fetch_add(1); }
+  void OnConnectionEnded(rpc::Ending) override { ended_.fetch_add(1); }
   int started() const { return started_.load(); }
+  int opened() const { return opened_.load(); }
+  int closed() const { return closed_.load(); }
+  int refused() const { return refused_.load(); }
+  int ended() const { return ended_.load(); }
   std::vector<rpc::CallRecord> records() const {
     std::lock_guard lock(mutex_);
     return records_;
   }
 
  private:
-  std::atomic<int> started_{0};
+  std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0};
   mutable std::mutex mutex_;
   std::vector<rpc::CallRecord> records_;
 };
@@ -71,7 +79,8 @@ class TestServer {
   };
   TestServer() : TestServer(engine::OpenCpuDevice(2), Options{}) {}
   explicit TestServer(const Options& options) : TestServer(engine::OpenCpuDevice(2), options) {}
-  TestServer(std::unique_ptr<engine::Device> device, const Options& options) {
+  TestServer(std::unique_ptr<engine::Device> device, const Options& options)
+      : identity_header_(options.rpc.identity_header) {
     engine::EngineOptions ours = options.engine;
     ours.operations = rpc::Operations();
     engine_ = engine::Engine::Make(std::move(device), ours).value();
@@ -85,6 +94,10 @@ class TestServer {
   RecordingObserver& observer() { return observer_; }
 
   std::shared_ptr<grpc::Channel> Connect() const { return ConnectTo(address()); }
+  /// Says who calls, where the server asks.
+  void Name(grpc::ClientContext* context) const {
+    if (!identity_header_.empty()) context->AddMetadata(identity_header_, "tester");
+  }
 
   /// Waits until nothing is leased and no job is known: what every test ends with.
   void ExpectIdle() {
@@ -101,6 +114,7 @@ class TestServer {
   }
 
  private:
+  const std::string identity_header_;
   RecordingObserver observer_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<rpc::Server> server_;

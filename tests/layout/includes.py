@@ -46,8 +46,10 @@ GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
 # Of the engine, what becomes messages and what messages become; transport knows no engine at all.
 CONVERSIONS = BASE + GENERATED + ("server/engine/operation/", "server/engine/stores/", "server/engine/job/",
                                   "server/rpc/conversions/")
-TRANSPORT = BASE + GENERATED + ("server/rpc/transport/",)
-CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/transport/", "server/rpc/calls/")
+LISTENER = BASE + ("server/rpc/listener/",)
+TRANSPORT = BASE + GENERATED + ("server/rpc/listener/", "server/rpc/transport/")
+CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/listener/", "server/rpc/transport/",
+                              "server/rpc/calls/")
 RPC = ENGINE + GENERATED + ("server/rpc/",)
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
 # rule about foreign headers, which follows includes.
@@ -76,6 +78,7 @@ LAYERS = {
        for name in ("planner.h", "planner.cc", "memory_plan.cc", "leaser.h", "leaser.cc")},
     "server/rpc/": (RPC, ()),
     "server/rpc/conversions/": (CONVERSIONS + HOST_KERNELS, ()),  # the server's table names the operations
+    "server/rpc/listener/": (LISTENER, GRPC + PROTOBUF),
     "server/rpc/transport/": (TRANSPORT, ()),
     "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),

@@ -10,8 +10,8 @@
 namespace tilewire {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Status ShapeError(std::vector<int64_t> dims) {
   auto shape = Shape::Make(dims, "x.shape");

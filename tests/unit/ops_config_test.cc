@@ -23,7 +23,7 @@ struct Said {
   std::string out, err;
 };
 
-class ConfigTest : public testing::Test {
+class ConfigTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "tilewire-config-XXXXXX").string();
@@ -49,11 +49,11 @@ class ConfigTest : public testing::Test {
   static Said Parse(const Strings& args) {
     std::vector<const char*> argv{"tilewired"};
     for (const std::string& arg : args) argv.push_back(arg.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
     Said said{ParseCommandLine(static_cast<int>(argv.size()), argv.data()), "", ""};
-    said.out = testing::internal::GetCapturedStdout();
-    said.err = testing::internal::GetCapturedStderr();
+    said.out = ::testing::internal::GetCapturedStdout();
+    said.err = ::testing::internal::GetCapturedStderr();
     return said;
   }
   static Config Good(const Strings& args) {
@@ -236,7 +236,8 @@ TEST_F(ConfigTest, UnknownThingsAreErrors) {
 
 TEST_F(ConfigTest, FilesThatCannotBeReadAreErrors) {
   Bad({"--config", (dir_ / "absent").string()}, {"absent", "--config"});
-  Bad({"--config", dir_.string()}, {"a directory"});
+  Bad({"--config", dir_.string()}, {"cannot be read", "directory"});
+  Bad({"--config", "/proc/self/mem"}, {"/proc/self/mem, which cannot be read"});  // opens, and then fails
   Env("TILEWIRE_CONFIG", (dir_ / "absent").string());
   Bad({}, {"absent"});
 }

@@ -20,6 +20,7 @@ Config Blank() {
   config.block_bytes = config.receive_quota = config.receive_window = -1;
   config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
   config.store_seconds = config.longest_store_seconds = -1;
+  config.connection_idle_seconds = config.handshake_seconds = -1;
   config.region_seconds = config.longest_region_seconds = -1;
   config.allow_device_regions = true;
   config.overlap = false;
@@ -36,6 +37,9 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "store-bytes",
                                        "store-bytes-per-identity",
                                        "allow-regions",
+                                       "max-connections",
+                                       "max-connections-per-peer",
+                                       "memory-bytes",
                                        "region-bytes",
                                        "region-bytes-per-identity"};
   Config config = Blank();
@@ -60,6 +64,9 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.region_seconds, defaults.region_seconds);
   EXPECT_EQ(config.longest_region_seconds, defaults.longest_region_seconds);
   EXPECT_EQ(config.allow_device_regions, defaults.allow_device_regions);
+  EXPECT_EQ(config.connection_idle_seconds, defaults.connection_idle_seconds);
+  EXPECT_EQ(config.handshake_seconds, defaults.handshake_seconds);
+  EXPECT_EQ(config.max_failed_calls, defaults.max_failed_calls);
   EXPECT_EQ(config.reflection, defaults.reflection);
   EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
   EXPECT_EQ(config.log_format, defaults.log_format);
@@ -74,7 +81,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 31u);
+  EXPECT_EQ(names.size(), 37u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

@@ -94,12 +94,13 @@ TEST(JsonLine, StaysValidWhateverBytesCome) {
 }
 
 TEST(Logging, PrintsLinesFromTheLevelUpward) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   InitLogging("json", "warn");
   LogEvent(spdlog::level::info, "quiet");
   LogEvent(spdlog::level::warn, "loud", {{"n", 7}});
   spdlog::error("plain {}", 1);
-  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  FlushLog();
+  const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(Json::parse(lines[0])["n"], 7);
   EXPECT_EQ(Json::parse(lines[1])["msg"], "plain 1");
@@ -108,16 +109,17 @@ TEST(Logging, PrintsLinesFromTheLevelUpward) {
 }
 
 TEST(Logging, TextAndBracesPassUnchanged) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   InitLogging("text", "info");
   LogEvent(spdlog::level::info, "{} {0} %s", {{"a", "{}"}});
-  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  FlushLog();
+  const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].ends_with("Z info  {} {0} %s a={}")) << lines[0];
 }
 
 TEST(Logging, ThreadsDoNotMixLines) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   InitLogging("json", "info");
   constexpr int kThreads = 4, kEvents = 200;
   std::vector<std::thread> threads;
@@ -128,7 +130,8 @@ TEST(Logging, ThreadsDoNotMixLines) {
     });
   }
   for (auto& thread : threads) thread.join();
-  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  FlushLog();
+  const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), static_cast<size_t>(kThreads * kEvents));
   for (const auto& line : lines) {
     const Json json = Json::parse(line);
@@ -137,7 +140,7 @@ TEST(Logging, ThreadsDoNotMixLines) {
 }
 
 TEST(AccessLog, OneLineACallWithWhatWasObserved) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   InitLogging("json", "info");
   rpc::CallRecord record{.method = "Kernels.Execute",
                          .operation = "rmse",
@@ -151,7 +154,8 @@ TEST(AccessLog, OneLineACallWithWhatWasObserved) {
   record.timing.wall_us = 12.5;
   record.timing.stage_us[static_cast<size_t>(Stage::kQueue)] = 3;
   LogCall(record);
-  const auto lines = Lines(testing::internal::GetCapturedStderr());
+  FlushLog();
+  const auto lines = Lines(::testing::internal::GetCapturedStderr());
   ASSERT_EQ(lines.size(), 1u);
   const Json line = Json::parse(lines[0]);
   EXPECT_EQ(line["msg"], "call");

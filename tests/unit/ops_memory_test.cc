@@ -14,7 +14,7 @@ namespace tilewire {
 namespace {
 
 /// A directory with `proc` and `sys`, removed at the end.
-class MemoryTest : public testing::Test {
+class MemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "tilewire-memory-XXXXXX").string();

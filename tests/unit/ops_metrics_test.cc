@@ -20,7 +20,7 @@
 namespace tilewire::ops {
 namespace {
 
-class MetricsTest : public testing::Test {
+class MetricsTest : public ::testing::Test {
  protected:
   void SetUp() override { InitLogging("text", "error"); }
 
@@ -186,7 +186,7 @@ TEST_F(MetricsTest, ReadmeNamesEachMetric) {
         << name << " is not in server/ops/README.md";
     ++families;
   }
-  EXPECT_EQ(families, 39);
+  EXPECT_EQ(families, 44);
 }
 
 TEST_F(MetricsTest, ProcessIsPlausible) {
@@ -232,6 +232,22 @@ TEST_F(MetricsTest, ScrapesOverHttp) {
   metrics.StopServing();
   EXPECT_EQ(Get(port, "/metrics"), "");
   EXPECT_TRUE(metrics.Serve("localhost:0")) << "may serve again, and localhost is a host";
+}
+
+TEST_F(MetricsTest, ConnectionsByWhatBecameOfThem) {
+  Metrics metrics("1", "cpu", nullptr);
+  for (int i = 0; i < 3; ++i) metrics.OnConnectionOpened();
+  metrics.OnConnectionEnded(rpc::Ending::kMemory);
+  metrics.OnConnectionClosed();
+  metrics.OnConnectionRefused(rpc::Refusal::kPeer);
+  const std::string text = metrics.Render();
+  Has(text, "tilewire_connections 2");
+  Has(text, "tilewire_connections_opened_total 3");
+  Has(text, R"(tilewire_connections_refused_total{reason="peer"} 1)");
+  Has(text, R"(tilewire_connections_refused_total{reason="full"} 0)");
+  Has(text, R"(tilewire_connections_ended_total{reason="memory"} 1)");
+  Has(text, R"(tilewire_connections_ended_total{reason="failed_calls"} 0)");
+  Has(text, "tilewire_log_lines_dropped_total 0");
 }
 
 TEST_F(MetricsTest, TakenPortsAreErrors) {

@@ -111,7 +111,7 @@ TEST(TransposePlan, BandsPartitionTheInput) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  for (int i = 0; i < 300 && !testing::Test::HasFatalFailure(); ++i)
+  for (int i = 0; i < 300 && !::testing::Test::HasFatalFailure(); ++i)
     CheckBands(RandomCase(random, int64_t{1} << (random() % 50)), false);
 }
 

@@ -7,6 +7,7 @@
 #include <barrier>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 #include "kernels/operation/copy.h"
 #include "server/base/memory.h"
@@ -14,6 +15,8 @@
 
 namespace tilewire::engine {
 namespace {
+
+constexpr int64_t kNoThreadRetryMs = 1000;
 
 /// Copies of one direction in a row: enough that their start and end hardly count.
 constexpr int kCopies = 8;
@@ -193,10 +196,14 @@ CeilingMeter::~CeilingMeter() {
 
 void CeilingMeter::Measure(const CeilingMemory& memory, OnMeasured on_measured) {
   if (thread_.joinable()) thread_.join();  // the last one: it has nothing left to do but to end
-  thread_ = std::thread([this, memory, on_measured = std::move(on_measured)] {
-    auto ceilings = MeasureCeilings(device_, memory);
-    on_measured(std::move(ceilings));
-  });
+  try {
+    thread_ = std::thread([this, memory, on_measured] {
+      auto ceilings = MeasureCeilings(device_, memory);
+      on_measured(std::move(ceilings));
+    });
+  } catch (const std::system_error&) {
+    return on_measured(Fail(Busy("no thread can be made for it", kNoThreadRetryMs)));
+  }
   pthread_setname_np(thread_.native_handle(), "tw-ceilings");
 }
 

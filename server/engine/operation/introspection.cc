@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace tilewire::engine {
@@ -91,18 +92,24 @@ void Introspection::DescribeCatalogue(OnKernels on_kernels) {
 }
 
 void Introspection::Ask(Question question) {
+  bool no_thread = false;
   {
     MutexLock lock(mutex_);
     if (questions_.size() < kMaxQuestions) {
-      questions_.push_back(std::move(question));
-      if (!thread_.joinable()) {
-        thread_ = std::thread([this] { Serve(); });
-        pthread_setname_np(thread_.native_handle(), "tw-kernels");
+      try {
+        if (!thread_.joinable()) {
+          thread_ = std::thread([this] { Serve(); });
+          pthread_setname_np(thread_.native_handle(), "tw-kernels");
+        }
+        questions_.push_back(std::move(question));
+        wake_.NotifyOne();
+        return;
+      } catch (const std::system_error&) {
+        no_thread = true;
       }
-      wake_.NotifyOne();
-      return;
     }
   }
+  if (no_thread) return question.on_kernels(Fail(Busy("no thread can be made for it", kCatalogueRetryMs)));
   question.on_kernels(
       Fail(Busy("too many questions about kernels wait; allowed: " + std::to_string(kMaxQuestions),
                 kCatalogueRetryMs)));

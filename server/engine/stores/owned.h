@@ -17,9 +17,10 @@ inline constexpr int64_t kStoreRetryMs = 1000;
 struct Owned {
   std::string identity;
   int64_t quota_bytes = 0;
-  Clock::duration keep{};  ///< time to live
-  bool evictable = false;  ///< may go earlier, when its room is needed
-  uint64_t number = 0;
+  Clock::duration keep{};   ///< time to live
+  bool evictable = false;   ///< may go earlier, when its room is needed
+  uint64_t number = 0;      ///< among all
+  uint64_t own_number = 0;  ///< among its owner's: pages of a list tell it, and so nothing of others
   TimePoint added, last_used;
   uint32_t users = 0;
   bool forgotten = false;

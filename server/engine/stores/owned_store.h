@@ -162,7 +162,9 @@ class OwnedStore {
     entry->number = ++last_number_;
     entry->added = entry->last_used = timer_->Now();
     entry->timer = timer_->At(entry->added + entry->keep, [this, number = entry->number] { Expire(number); });
-    owners_[entry->identity].entries.emplace(entry->number, entry);
+    Owner& owner = owners_[entry->identity];
+    entry->own_number = ++owner.last_number;
+    owner.entries.emplace(entry->own_number, entry);
     entries_.emplace(entry->number, entry.get());
     by_id_.emplace(entry->id(), entry.get());
     if (entry->evictable) idle_.emplace(std::pair(entry->last_used, entry->number), entry.get());
@@ -185,7 +187,7 @@ class OwnedStore {
   /// Takes it out of every index; it is released once nobody uses it.
   void ForgetLocked(Entry* entry, Entries* freed) TILEWIRE_REQUIRES(mutex_) {
     auto& mine = owners_.find(entry->identity)->second.entries;
-    EntryPtr kept = std::move(mine.extract(entry->number).mapped());
+    EntryPtr kept = std::move(mine.extract(entry->own_number).mapped());
     entries_.erase(entry->number);
     by_id_.erase(entry->id());
     idle_.erase({entry->last_used, entry->number});
@@ -235,7 +237,8 @@ class OwnedStore {
   struct Owner {
     int64_t bytes = 0;  ///< as bytes_ and held_
     size_t held = 0;
-    std::map<uint64_t, EntryPtr> entries;
+    uint64_t last_number = 0;
+    std::map<uint64_t, EntryPtr> entries;  ///< by own_number
   };
 
   static double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }

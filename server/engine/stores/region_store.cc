@@ -2,6 +2,7 @@
 
 #include "server/base/limits.h"
 #include "server/base/memory.h"
+#include "server/engine/stores/region_count.h"
 
 namespace tilewire::engine {
 
@@ -11,8 +12,9 @@ RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Devic
 
 Status RegionStore::EnterLocked(const RegionEntry& entry) {
   if (!closed_.ok()) return closed_;
-  Entries none;  // are evictable
-  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, kMaxRegions, &none));
+  Entries none;                                                          // are evictable
+  const int64_t most = entry.on_device() ? kMaxRegions : MostRegions();  // memory of a device takes no file
+  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, most, &none));
   if (entry.on_device()) {
     int64_t& own = on_device_[entry.identity];
     if (own >= kMaxDeviceRegionsPerIdentity)

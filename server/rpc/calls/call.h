@@ -31,6 +31,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   CallContext& shared() const { return *shared_; }
   engine::Engine& engine() const { return *shared_->engine; }
   const std::string& identity() const { return metadata_.identity; }
+  /// Not OK: nobody knows who calls, and the call ends so.
+  const Status& refused() const { return metadata_.refused; }
   /// Of the caller's arrays and regions.
   Finder finder() const { return Finder(&engine().arrays(), &engine().regions(), identity()); }
 
@@ -56,6 +58,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void InputEndedEarly() { cancellation_.InputEndedEarly(); }
   /// The status to report: what ended the call early, if anything did, else `status`.
   Status FinalStatus(const Status& status) const;
+  /// As Record::Took.
+  void Took(size_t message_bytes) { record_.Took(message_bytes); }
   /// Remembers how the call ended, and what to tell about the time it took.
   void Ended(const Status& status);
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.

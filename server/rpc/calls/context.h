@@ -2,12 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "server/engine/engine.h"
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/calls/running.h"
+#include "server/rpc/listener/account.h"
 #include "server/rpc/transport/allowance.h"
 #include "server/rpc/transport/slices.h"
 
@@ -23,6 +26,8 @@ struct CallContext {
   double idle_seconds = 30;
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
+  /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.
+  std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
   DropSoon drop_soon;                            ///< Engine::DropSoon
   int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
   Allowance streams{"streams"};                  ///< windows, and messages being read

@@ -1,5 +1,6 @@
 // What the server is, and what kernels its device runs.
 #include "server/base/limits.h"
+#include "server/engine/stores/region_count.h"
 #include "server/rpc/calls/unary.h"
 #include "server/rpc/conversions/convert.h"
 #include "server/rpc/conversions/operations.h"
@@ -81,7 +82,7 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply) {
   limits->set_region_prefix(regions.prefix);
   limits->set_region_bytes(static_cast<uint64_t>(regions.bytes));
   limits->set_region_bytes_per_identity(static_cast<uint64_t>(regions.bytes_per_identity));
-  limits->set_max_regions(kMaxRegions);
+  limits->set_max_regions(static_cast<uint32_t>(engine::MostRegions()));
   limits->set_region_seconds(regions.seconds);
   limits->set_longest_region_seconds(regions.longest_seconds);
   limits->set_device_regions(regions.device);

@@ -129,6 +129,7 @@ QueueTask<Status> ReadAll(ExecuteCall& call) {
     if (!read) co_return read.error();
     if (!*read) break;
     const TimePoint came = Clock::now();
+    call.Took(message.bytes());
     call.holding.Admit(HeldWhileReading(call, message.bytes()));
     // At once: what is checked, copied or waits for a block below would else keep the client waiting, too.
     if (MayReadAhead(call, message.bytes())) BeginRead(call);
@@ -166,6 +167,7 @@ QueueTask<Result<Opening>> ReadOpen(ExecuteCall& call) {
     call.InputEndedEarly();
     co_return Fail(BadOrder("the stream ended before open"));
   }
+  call.Took(message.bytes());
   Finder finder = call.finder();
   co_return ParseOpening(message, call.put_only(), &finder);
 }

@@ -1,7 +1,9 @@
 #include "server/rpc/calls/metadata.h"
 
 #include <algorithm>
+#include <iterator>
 #include <random>
+#include <utility>
 
 #include "server/base/limits.h"
 
@@ -26,14 +28,28 @@ std::optional<Clock::duration> Metadata::TimeLeft() const {
   return std::chrono::duration_cast<Clock::duration>(left);
 }
 
-std::string Identity(const grpc::ServerContextBase& context, const std::string& header) {
+Result<std::string> Identity(const grpc::ServerContextBase& context, const std::string& header) {
   constexpr size_t kMaxBytes = 256;
   if (header.empty()) return "anonymous";
-  const auto found = context.client_metadata().find(header);
-  if (found == context.client_metadata().end()) return "anonymous";
-  std::string value(found->second.data(), found->second.size());
-  const bool visible = std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-  return value.empty() || value.size() > kMaxBytes || !visible ? "anonymous" : value;
+  const auto [begin, end] = context.client_metadata().equal_range(header);
+  const auto refuse = [&](std::string value) {
+    return Fail(
+        Status({.code = Code::kUnauthenticated,
+                .reason = "IDENTITY",
+                .message = "the header " + header + ", which names the caller, is " + value +
+                           "; the server's proxy must set it, once",
+                .field = header,
+                .value = std::move(value),
+                .allowed = "1 to " + std::to_string(kMaxBytes) + " printable ASCII characters, once"}));
+  };
+  if (begin == end) return refuse("missing");
+  if (std::next(begin) != end) return refuse("there " + std::to_string(std::distance(begin, end)) + " times");
+  std::string value(begin->second.data(), begin->second.size());
+  if (value.empty()) return refuse("empty");
+  if (value.size() > kMaxBytes) return refuse(std::to_string(value.size()) + " characters long");
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; }))
+    return refuse("not printable");
+  return value;
 }
 
 std::string MakeRequestId() {
@@ -49,9 +65,14 @@ Metadata ReadMetadata(grpc::ServerContextBase* context, const std::string& ident
   Metadata metadata{.request_id = IncomingText(*context, "x-request-id"),
                     .traceparent = IncomingText(*context, "traceparent"),
                     .peer = context->peer(),
-                    .identity = Identity(*context, identity_header),
                     .deadline = context->deadline()};
   metadata.own = !probe_token.empty() && IncomingText(*context, "x-tilewire-probe") == probe_token;
+  auto identity = Identity(*context, metadata.own ? "" : identity_header);
+  if (identity) {
+    metadata.identity = *std::move(identity);
+  } else {
+    metadata.refused = identity.error();
+  }
   if (metadata.request_id.empty()) metadata.request_id = MakeRequestId();
   context->AddInitialMetadata("x-request-id", metadata.request_id);
   if (!metadata.traceparent.empty()) context->AddInitialMetadata("traceparent", metadata.traceparent);

@@ -8,12 +8,14 @@
 #include <optional>
 #include <string>
 
+#include "kernels/array/status.h"
 #include "server/base/time_source.h"
 
 namespace tilewire::rpc {
 
 struct Metadata {
   std::string request_id, traceparent, peer, identity;
+  Status refused;    ///< why nobody knows who calls; the call ends so
   bool own = false;  ///< the server's own probe, which is neither logged nor counted
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
 
@@ -27,8 +29,9 @@ Metadata ReadMetadata(grpc::ServerContextBase* context, const std::string& ident
                       const std::string& probe_token);
 
 /// "anonymous", or the value of the metadata key `header` where the operator named one (for a proxy that is
-/// trusted to set it). A missing, empty, over-long or unprintable value is "anonymous" too.
-std::string Identity(const grpc::ServerContextBase& context, const std::string& header);
+/// trusted to set it, once). UNAUTHENTICATED `IDENTITY` where it is missing, there twice, empty, over-long or
+/// unprintable: a proxy that fails to say who calls must not make everybody the same.
+Result<std::string> Identity(const grpc::ServerContextBase& context, const std::string& header);
 
 /// 16 random hexadecimal digits.
 std::string MakeRequestId();

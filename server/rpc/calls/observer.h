@@ -6,6 +6,7 @@
 
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
+#include "server/rpc/listener/observer.h"
 
 namespace tilewire::rpc {
 
@@ -22,13 +23,10 @@ struct CallRecord {
 };
 
 /// Thread-safe; called on rpc threads, so it must not block.
-class CallObserver {
+class CallObserver : public ConnectionObserver {
  public:
-  virtual ~CallObserver() = default;
   virtual void OnCallStart(std::string_view method) = 0;
   virtual void OnCallEnd(const CallRecord& record) = 0;
-  /// Something an operator should know, in words.
-  virtual void OnWarning(std::string_view text) { (void)text; }
 };
 
 }  // namespace tilewire::rpc

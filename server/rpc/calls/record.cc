@@ -1,10 +1,28 @@
 #include "server/rpc/calls/record.h"
 
 namespace tilewire::rpc {
+namespace {
+
+/// By what its client did. What a busy server refuses is not that.
+bool CameToNothing(const Status& status) {
+  switch (status.code()) {
+    case Code::kCancelled:
+    case Code::kInvalidArgument:
+    case Code::kUnimplemented:
+    case Code::kUnauthenticated:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 void Record::Start(const Metadata* metadata, TimePoint arrived) {
   metadata_ = metadata;
   arrived_ = arrived;
+  if (shared_->account_of) account_ = shared_->account_of(metadata_->peer);
+  if (account_) account_->calls.fetch_add(1, std::memory_order_relaxed);
   if (metadata_->own) return;
   shared_->last_arrival = shared_->engine->timer().Now();
   shared_->observer->OnCallStart(told_.method);
@@ -20,6 +38,7 @@ void Record::End(const Status& status, Timing timing) {
 }
 
 void Record::Tell() {
+  if (account_ && CameToNothing(told_.status)) account_->failed.fetch_add(1, std::memory_order_relaxed);
   if (metadata_->own) return;
   told_.request_id = metadata_->request_id;
   told_.traceparent = metadata_->traceparent;

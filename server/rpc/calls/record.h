@@ -1,6 +1,7 @@
 // What is told of a call: that it came, and how it ended.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,10 @@ class Record {
   void SetJob(const std::string& job) { told_.job = job; }
   void SetJoins() { told_.joins = true; }
 
+  /// A message of that many bytes was taken from the call's connection.
+  void Took(size_t message_bytes) {
+    if (account_) account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
+  }
   /// How it ended, as its client is told. `timing`: of its job, where it ran one.
   void End(const Status& status, Timing timing);
   const Status& status() const { return told_.status; }
@@ -40,6 +45,7 @@ class Record {
   const Metadata* metadata_ = nullptr;
   TimePoint arrived_;
   CallRecord told_;
+  std::shared_ptr<ConnectionAccount> account_;
 };
 
 }  // namespace tilewire::rpc

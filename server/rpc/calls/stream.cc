@@ -104,7 +104,9 @@ void FillOpened(const StreamCall& call, v1::Opened* opened) {
 
 Detached RunStream(std::shared_ptr<StreamCall> call) {
   call->StartIdleWatch();
-  const Status status = call->FinalStatus(co_await Caught([&] { return call->Serve(); }));
+  Status served = call->refused();
+  if (served.ok()) served = co_await Caught([&] { return call->Serve(); });
+  const Status status = call->FinalStatus(served);
   if (call->job && !status.ok()) call->job->StreamLost(call->stream_number(), status);
   call->Ended(status);
   call->idle_watch().writing = true;  // the status waits behind output that the client has not read yet

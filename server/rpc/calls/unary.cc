@@ -133,8 +133,10 @@ Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
 }
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
+  call->Took(call->request.Length());
   grpc::ByteBuffer reply;
-  const Status served = co_await Caught([&] { return handler(*call, &reply); });
+  Status served = call->refused();
+  if (served.ok()) served = co_await Caught([&] { return handler(*call, &reply); });
   call->request.Clear();
   const Status status = call->FinalStatus(served);
   call->Ended(status);

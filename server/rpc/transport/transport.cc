@@ -57,6 +57,12 @@ void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* bu
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
 }
 
+void ApplyConnectionTimes(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
+  const auto ms = [](double seconds) { return static_cast<int>(std::clamp(seconds * 1e3, 1.0, 2e9)); };
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ms(limits.idle_seconds));
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, ms(limits.handshake_seconds));
+}
+
 int DefaultQueues() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2u, 16u));
 }

@@ -7,12 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "server/rpc/listener/limits.h"
 #include "server/rpc/transport/receive_limits.h"
 
 namespace tilewire::rpc {
 
 /// Receive limits, messages as they came whatever their size or compression, connection limits.
 void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder);
+
+/// How long a connection may take to begin HTTP/2, and be without a call. gRPC looks after both, because it
+/// alone knows both of unix sockets too; a client is told before a connection without calls is closed
+/// (GOAWAY).
+void ApplyConnectionTimes(const ConnectionLimits& limits, grpc::ServerBuilder* builder);
 
 /// Of `listeners` ("host:port", "unix:PATH") those that a client can be sent to. Nobody can dial a wildcard;
 /// where there is one, clients of other machines come by it, and the remaining TCP listeners may be of this

@@ -1,0 +1,42 @@
+#include "server/base/threads.h"
+
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "server/base/mutex.h"
+
+namespace tilewire {
+
+Status CheckThreads(int count) {
+  struct Gate {
+    Mutex mutex;
+    CondVar opened;
+    bool open TILEWIRE_GUARDED_BY(mutex) = false;
+  } gate;
+  std::vector<std::thread> threads;
+  Status status;
+  try {
+    for (int i = 0; i < count; ++i)
+      threads.emplace_back([&gate] {
+        const MutexLock lock(gate.mutex);
+        while (!gate.open) gate.opened.Wait(gate.mutex);
+      });
+  } catch (const std::system_error& error) {
+    status = Status(Code::kUnavailable, "INTERNAL_ERROR",
+                    "only " + std::to_string(threads.size()) + " of " + std::to_string(count) +
+                        " further threads can be made (raise ulimit -u, TasksMax= or the container's limit "
+                        "of processes): " +
+                        error.what());
+  }
+  {
+    const MutexLock lock(gate.mutex);
+    gate.open = true;
+  }
+  gate.opened.NotifyAll();
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
+
+}  // namespace tilewire

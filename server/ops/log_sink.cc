@@ -1,0 +1,120 @@
+#include "server/ops/log_sink.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/formatter.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+namespace tilewire::ops {
+namespace {
+
+constexpr std::chrono::seconds kLongestFlush{1};
+constexpr int kLookEveryMs = 50;  // while nobody reads: whether it is time to give up
+
+/// A thread that no signal interrupts: those of the process are waited for elsewhere.
+std::thread WithoutSignals(std::function<void()> run) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restore {
+    const sigset_t* mask;
+    ~Restore() { pthread_sigmask(SIG_SETMASK, mask, nullptr); }
+  } restore{&before};
+  return std::thread(std::move(run));
+}
+
+/// Of `lines` from `at` on what one write takes without waiting, in whole lines where they fit.
+size_t Portion(const std::string& lines, size_t at) {
+  const size_t rest = lines.size() - at;
+  if (rest <= PIPE_BUF) return rest;
+  const size_t end = lines.rfind('\n', at + PIPE_BUF - 1);
+  return end == lines.npos || end < at ? PIPE_BUF : end + 1 - at;
+}
+
+}  // namespace
+
+LogSink::LogSink(int fd, size_t most_bytes, DroppedLine dropped_line)
+    : fd_(fd), most_bytes_(most_bytes), dropped_line_(std::move(dropped_line)) {
+  thread_ = WithoutSignals([this] { Run(); });
+}
+
+LogSink::~LogSink() {
+  {
+    const MutexLock lock(mutex_);
+    stop_ = true;
+    give_up_ = Clock::now() + kLongestFlush;
+  }
+  wake_.NotifyOne();
+  thread_.join();
+}
+
+void LogSink::log(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t line;
+  formatter_->format(message, line);
+  const MutexLock lock(mutex_);
+  if (waiting_.size() + line.size() > most_bytes_) {
+    ++untold_;
+    dropped_.fetch_add(1);
+    return;
+  }
+  waiting_.append(line.data(), line.size());
+  if (!writing_) wake_.NotifyOne();
+}
+
+void LogSink::flush() {
+  const TimePoint until = Clock::now() + kLongestFlush;
+  const MutexLock lock(mutex_);
+  while (writing_ || !waiting_.empty())
+    if (!written_.WaitUntil(mutex_, until)) return;
+}
+
+void LogSink::Run() {
+  pthread_setname_np(pthread_self(), "tw-log");
+  RelockableMutexLock lock(mutex_);
+  for (;;) {
+    while (!stop_ && waiting_.empty()) wake_.Wait(mutex_);
+    if (waiting_.empty()) return;
+    std::string lines = std::exchange(waiting_, {});
+    const uint64_t untold = std::exchange(untold_, 0);
+    writing_ = true;
+    lock.Unlock();
+    if (untold > 0) lines += dropped_line_(untold);
+    if (!Write(lines))
+      dropped_.fetch_add(static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n')));
+    lock.Lock();
+    writing_ = false;
+    written_.NotifyAll();
+  }
+}
+
+bool LogSink::MayWrite() {
+  pollfd ready{.fd = fd_, .events = POLLOUT, .revents = 0};
+  for (;;) {
+    const int count = poll(&ready, 1, kLookEveryMs);
+    if (count > 0) return true;
+    const MutexLock lock(mutex_);
+    if (Clock::now() >= give_up_) return false;
+  }
+}
+
+bool LogSink::Write(const std::string& lines) {
+  for (size_t at = 0; at < lines.size();) {
+    // A pipe that has room at all has it for as much as is asked for here, so this waits in poll alone.
+    if (!MayWrite()) return false;
+    const ssize_t count = write(fd_, lines.data() + at, Portion(lines, at));
+    if (count >= 0) {
+      at += static_cast<size_t>(count);
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return false;  // stderr is gone: no flood, no exception
+    }
+  }
+  return true;
+}
+
+}  // namespace tilewire::ops

@@ -1,0 +1,66 @@
+#include "server/rpc/library_log.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/base/mutex.h"
+
+namespace tilewire::rpc {
+namespace {
+
+// Threads of gRPC outlive every server, so what they may be calling is never freed, only emptied.
+struct Target {
+  Mutex mutex;
+  LibraryLog log TILEWIRE_GUARDED_BY(mutex);
+};
+
+Target& TheTarget() {
+  static Target* const target = new Target;
+  return *target;
+}
+
+void Tell(LibrarySeverity severity, std::string_view library, std::string_view text) {
+  const MutexLock lock(TheTarget().mutex);
+  if (TheTarget().log) TheTarget().log(severity, library, text);
+}
+
+void FromGrpc(gpr_log_func_args* line) {
+  const auto severity = line->severity == GPR_LOG_SEVERITY_ERROR  ? LibrarySeverity::kError
+                        : line->severity == GPR_LOG_SEVERITY_INFO ? LibrarySeverity::kInfo
+                                                                  : LibrarySeverity::kDebug;
+  Tell(severity, "grpc", line->message);
+}
+
+void FromProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& text) {
+  const auto severity = level == google::protobuf::LOGLEVEL_INFO      ? LibrarySeverity::kInfo
+                        : level == google::protobuf::LOGLEVEL_WARNING ? LibrarySeverity::kWarning
+                                                                      : LibrarySeverity::kError;
+  Tell(severity, "protobuf", text);
+}
+
+google::protobuf::LogHandler* before = nullptr;
+
+void SetTarget(LibraryLog log) {
+  const MutexLock lock(TheTarget().mutex);
+  TheTarget().log = std::move(log);
+}
+
+}  // namespace
+
+LibraryLogRoute::LibraryLogRoute(LibraryLog log) {
+  SetTarget(std::move(log));
+  gpr_set_log_function(&FromGrpc);
+  before = google::protobuf::SetLogHandler(&FromProtobuf);
+}
+
+LibraryLogRoute::~LibraryLogRoute() {
+  google::protobuf::SetLogHandler(before);
+  gpr_set_log_function(nullptr);
+  SetTarget(nullptr);
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,27 @@
+#include "server/rpc/listener/account.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tilewire::rpc {
+namespace {
+
+double Gained(uint64_t* last, uint64_t now) {
+  return static_cast<double>(now - std::exchange(*last, now));
+}
+
+}  // namespace
+
+void Burden::Update(double seconds, uint64_t received_bytes, const ConnectionAccount& account) {
+  const double kept = std::exp2(-seconds / kHalfLifeSeconds);
+  const double taken = Gained(&messages_, account.message_bytes) * (1 + kFraming);
+  // Of calls that came to nothing the headers are not for nothing.
+  const double failed = Gained(&failed_, account.failed);
+  const double calls = std::max(0.0, Gained(&calls_, account.calls) - failed);
+  const double received = Gained(&received_, received_bytes);
+  idle_bytes_ = std::max(0.0, idle_bytes_ * kept + received - taken - calls * kBytesOfCall);
+  failed_calls_ = failed_calls_ * kept + failed;
+}
+
+}  // namespace tilewire::rpc

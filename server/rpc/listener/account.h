@@ -1,0 +1,39 @@
+// What is known of one connection beside its bytes: what calls told of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tilewire::rpc {
+
+/// Counts since the connection came. Thread-safe.
+struct ConnectionAccount {
+  std::atomic<uint64_t> calls{0};   ///< begun
+  std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
+  std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
+};
+
+/// What one connection seems to cost, from its account and the bytes that its socket received. Both sums
+/// halve every kHalfLife, so that what is long over counts no more. Thread-compatible.
+class Burden {
+ public:
+  /// `seconds` after the last time.
+  void Update(double seconds, uint64_t received_bytes, const ConnectionAccount& account);
+
+  /// Bytes that came and that no call took: headers beyond what calls usually have, streams that were reset,
+  /// messages on their way.
+  double idle_bytes() const { return idle_bytes_; }
+  double failed_calls() const { return failed_calls_; }
+
+ private:
+  static constexpr double kHalfLifeSeconds = 10;
+  /// Headers and frames that any call may have for nothing.
+  static constexpr double kBytesOfCall = 1024;
+  /// Of a message's bytes, for frames.
+  static constexpr double kFraming = 1.0 / 256;
+
+  double idle_bytes_ = 0, failed_calls_ = 0;
+  uint64_t received_ = 0, calls_ = 0, failed_ = 0, messages_ = 0;  ///< as of the last time
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,123 @@
+#include "server/rpc/listener/connections.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace tilewire::rpc {
+namespace {
+
+/// Less than that no connection is ended for: a message on its way is more.
+constexpr double kLeastBurdenBytes = 128 * 1024;
+
+/// At a time; the kernel copies nothing of it.
+constexpr size_t kDiscardBytes = size_t{1} << 30;
+
+/// By the kernel's count; of unix sockets nobody counts.
+uint64_t ReceivedBytes(int fd) {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  const bool known = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+                     bytes >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
+  return known ? info.tcpi_bytes_received : 0;
+}
+
+}  // namespace
+
+std::optional<Refusal> Connections::Refuse(const Peer& peer) const {
+  const MutexLock lock(mutex_);
+  if (static_cast<int>(all_.size()) >= limits_.most) return Refusal::kFull;
+  const auto of_peer = by_peer_.find(peer.group);
+  if (of_peer != by_peer_.end() && of_peer->second >= limits_.most_per_peer) return Refusal::kPeer;
+  return std::nullopt;
+}
+
+Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
+  observer_->OnConnectionOpened();
+  const MutexLock lock(mutex_);
+  ++by_peer_[peer.group];
+  const auto [added, is_new] =
+      all_.emplace(++last_id_, Connection{.peer = std::move(peer), .second = std::move(second)});
+  if (added->second.peer.is_tcp()) accounts_[added->second.peer.name] = added->second.account;
+  return last_id_;
+}
+
+void Connections::Remove(Id id) {
+  std::optional<Connection> gone;  // closed without the lock
+  {
+    const MutexLock lock(mutex_);
+    const auto found = all_.find(id);
+    if (found == all_.end()) return;
+    gone = std::move(found->second);
+    all_.erase(found);
+    const auto of_peer = by_peer_.find(gone->peer.group);
+    if (--of_peer->second == 0) by_peer_.erase(of_peer);
+    // A port that is used again may be another's by now.
+    const auto account = accounts_.find(gone->peer.name);
+    if (account != accounts_.end() && account->second == gone->account) accounts_.erase(account);
+  }
+  observer_->OnConnectionClosed();
+}
+
+void Connections::Clear() {
+  std::unordered_map<Id, Connection> gone;
+  {
+    const MutexLock lock(mutex_);
+    gone.swap(all_);
+    by_peer_.clear();
+    accounts_.clear();
+  }
+  for (size_t i = 0; i < gone.size(); ++i) observer_->OnConnectionClosed();
+}
+
+bool Connections::empty() const {
+  const MutexLock lock(mutex_);
+  return all_.empty();
+}
+
+std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& peer) const {
+  const std::string name = PeerName(peer);
+  const MutexLock lock(mutex_);
+  const auto found = accounts_.find(name);
+  return found == accounts_.end() ? nullptr : found->second;
+}
+
+void Connections::EndLocked(Connection* connection, Ending why) {
+  if (std::exchange(connection->ended, true)) return;
+  observer_->OnConnectionEnded(why);
+  const int fd = connection->second.get();
+  shutdown(fd, SHUT_RDWR);
+  // gRPC would still take all that has come: with streams that are reset, megabytes become gigabytes.
+  while (recv(fd, nullptr, kDiscardBytes, MSG_TRUNC | MSG_DONTWAIT) > 0) {
+  }
+}
+
+void Connections::Look(double seconds) {
+  const MutexLock lock(mutex_);
+  for (auto& [id, connection] : all_) {
+    connection.burden.Update(seconds, ReceivedBytes(connection.second.get()), *connection.account);
+    if (connection.burden.failed_calls() > limits_.most_failed_calls)
+      EndLocked(&connection, Ending::kFailedCalls);
+  }
+}
+
+int Connections::ShedWorst() {
+  const MutexLock lock(mutex_);
+  double worst = 0;
+  for (const auto& [id, connection] : all_)
+    if (!connection.ended) worst = std::max(worst, connection.burden.idle_bytes());
+  if (worst < kLeastBurdenBytes) return 0;
+  int count = 0;
+  for (auto& [id, connection] : all_) {
+    if (connection.ended || connection.burden.idle_bytes() < worst / 2) continue;
+    EndLocked(&connection, Ending::kMemory);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,72 @@
+// The connections that there are, and who may have another.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "server/base/mutex.h"
+#include "server/rpc/listener/account.h"
+#include "server/rpc/listener/file_descriptor.h"
+#include "server/rpc/listener/limits.h"
+#include "server/rpc/listener/observer.h"
+#include "server/rpc/listener/peer.h"
+
+namespace tilewire::rpc {
+
+/// Each is kept by a second descriptor of its socket: gRPC owns the first and says nothing of its end.
+/// Thread-safe.
+class Connections {
+ public:
+  using Id = uint64_t;
+
+  Connections(const ConnectionLimits& limits, ConnectionObserver* observer)
+      : limits_(limits), observer_(observer) {}
+  Connections(const Connections&) = delete;
+
+  /// Why there is no place for another one of that peer; none: there is.
+  std::optional<Refusal> Refuse(const Peer& peer) const;
+  /// One that nobody refuses. `second` is a descriptor of its socket.
+  Id Add(Peer peer, FileDescriptor second);
+  /// It has ended. No-op where it is not known.
+  void Remove(Id id);
+  /// All have ended.
+  void Clear();
+  bool empty() const;
+
+  /// Where calls of a peer (ServerContext::peer()) count themselves; null for those of unix sockets, which
+  /// nobody can tell apart, and for one that is gone.
+  std::shared_ptr<ConnectionAccount> AccountOf(const std::string& peer) const;
+
+  /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls.
+  void Look(double seconds);
+  /// Ends those that hold most of what no call took, as of the last look: all of at least half as much as the
+  /// first, if that is a burden at all. Returns how many. Their ends are told when they come.
+  int ShedWorst();
+
+ private:
+  struct Connection {
+    Peer peer;
+    FileDescriptor second;
+    std::shared_ptr<ConnectionAccount> account = std::make_shared<ConnectionAccount>();
+    Burden burden;
+    bool ended = false;  ///< by us
+  };
+
+  void EndLocked(Connection* connection, Ending why) TILEWIRE_REQUIRES(mutex_);
+
+  const ConnectionLimits limits_;
+  ConnectionObserver* const observer_;
+  mutable Mutex mutex_;
+  Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, int> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group
+  /// Peer::name, of TCP.
+  std::unordered_map<std::string, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,256 @@
+#include "server/rpc/listener/listener.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace tilewire::rpc {
+namespace {
+
+// What epoll tells of: connections have their ids, which count from 1.
+constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
+
+constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
+constexpr std::chrono::seconds kTellEvery{10};
+constexpr int kPauseMs = 50;
+constexpr int kLookMs = 250, kLookSoonMs = 25;
+
+// After connections were ended: their calls end by and by.
+constexpr int kTrims = 10;
+constexpr std::chrono::seconds kTrimEvery{1};
+
+// Peers that vanished without a word: without data they are asked after a minute, with unacknowledged data
+// they are given up after as long as gRPC waits for its pings.
+constexpr int kKeepAliveIdleSeconds = 60, kKeepAliveEverySeconds = 10, kKeepAliveProbes = 3;
+constexpr int kUserTimeoutMs = 20'000;
+
+Status Errno(const std::string& what) {
+  return Status(Code::kUnavailable, "CANNOT_LISTEN", what + ": " + std::strerror(errno));
+}
+
+FileDescriptor OpenSpare() {
+  return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+void SetOption(int fd, int level, int option, int value) {
+  setsockopt(fd, level, option, &value, sizeof value);  // a connection is as good without, only slower to end
+}
+
+void PrepareTcp(int fd) {
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveEverySeconds);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+}
+
+}  // namespace
+
+Listener::Listener(const ConnectionLimits& limits, uint64_t open_files, ConnectionObserver* observer,
+                   MemoryWatch::Read memory)
+    : open_files_(open_files),
+      observer_(observer),
+      connections_(limits, observer),
+      memory_(limits.memory_bytes, std::move(memory)) {}
+
+Listener::~Listener() {
+  Stop();
+}
+
+Result<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::string>& addresses,
+                                                 const ConnectionLimits& limits, ConnectionObserver* observer,
+                                                 MemoryWatch::Read memory) {
+  const uint64_t open_files = OpenFilesLimit();
+  std::unique_ptr<Listener> listener(
+      new Listener(WithDefaults(limits, open_files), open_files, observer, std::move(memory)));
+  for (const std::string& address : addresses) {
+    TILEWIRE_ASSIGN_OR_RETURN(ListeningSockets listening, ListenOn(address));
+    listener->addresses_.push_back(listening.address());
+    if (!listening.left_out().empty())
+      observer->OnWarning("listening on " + listening.address() + ", but not on " + listening.left_out());
+    for (const FileDescriptor& socket : listening.sockets()) listener->sockets_.push_back(socket.get());
+    listener->listening_.push_back(std::move(listening));
+  }
+  listener->epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  listener->stop_ = FileDescriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  listener->spare_ = OpenSpare();
+  if (!listener->epoll_ || !listener->stop_ || !listener->spare_) return Fail(Errno("preparing to listen"));
+  TILEWIRE_RETURN_IF_ERROR(listener->Watch(listener->stop_.get(), EPOLLIN, kStop));
+  for (size_t i = 0; i < listener->sockets_.size(); ++i)
+    TILEWIRE_RETURN_IF_ERROR(listener->Watch(listener->sockets_[i], EPOLLIN, kFirstSocket + i));
+  return listener;
+}
+
+Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
+  epoll_event event{.events = events, .data = {.u64 = key}};
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? Status() : Errno("watching a socket");
+}
+
+void Listener::Start(HandOver hand_over) {
+  hand_over_ = std::move(hand_over);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Listener::Stop() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    while (write(stop_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+    }
+    thread_.join();
+  }
+  listening_.clear();
+  sockets_.clear();
+}
+
+Result<std::vector<FileDescriptor>> Listener::DialAll() {
+  std::vector<FileDescriptor> dials;
+  for (const int socket : sockets_) {
+    dials.push_back(own_dials_.Dial(socket));
+    if (!dials.back()) return Fail(Errno("dialling the server itself"));
+  }
+  return dials;
+}
+
+void Listener::Run() {
+  pthread_setname_np(pthread_self(), "tw-accept");
+  std::array<epoll_event, 256> events{};
+  for (;;) {
+    LookAfterAll();
+    GiveBack();
+    // Nobody is there to be looked after: asleep.
+    const bool asleep = connections_.empty() && trims_left_ == 0;
+    const int wait_ms = asleep ? -1 : memory_.near() ? kLookSoonMs : kLookMs;
+    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
+    if (count < 0 && errno != EINTR) Pause();
+    for (int i = 0; i < count; ++i) {
+      const uint64_t key = events[static_cast<size_t>(i)].data.u64;
+      if (key == kStop) return;
+      if (key >= kFirstSocket) {
+        AcceptFrom(sockets_[key - kFirstSocket]);
+      } else {
+        connections_.Remove(key);
+      }
+    }
+  }
+}
+
+void Listener::LookAfterAll() {
+  const TimePoint now = Clock::now();
+  if (now < look_next_ || connections_.empty()) return;
+  const bool is_short = memory_.Short();
+  look_next_ = now + std::chrono::milliseconds(memory_.near() ? kLookSoonMs : kLookMs);
+  connections_.Look(std::chrono::duration<double>(now - last_look_).count());
+  last_look_ = now;
+  if (!is_short) return;
+  const int count = connections_.ShedWorst();
+  if (count == 0) return;
+  observer_->OnWarning("memory is short: " + std::to_string(count) +
+                       " connections ended that hold most of what no call took");
+  trims_left_ = kTrims;
+}
+
+void Listener::GiveBack() {
+  if (trims_left_ == 0 || Clock::now() < trim_next_) return;
+  --trims_left_;
+  trim_next_ = Clock::now() + kTrimEvery;
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+void Listener::AcceptFrom(int socket) {
+  for (int i = 0; i < kAcceptsInARow; ++i) {
+    sockaddr_storage from{};
+    socklen_t bytes = sizeof from;
+    FileDescriptor connection(
+        accept4(socket, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (connection) {
+      Take(std::move(connection), from);
+      continue;
+    }
+    switch (errno) {
+      case EAGAIN:
+        return;
+      case EMFILE:
+      case ENFILE:
+        if (!AcceptAndDrop(socket)) return;
+        break;
+      case ENOBUFS:
+      case ENOMEM:
+        Pause();
+        return;
+      default:  // of that one connection, which is gone
+        break;
+    }
+  }
+}
+
+std::optional<Refusal> Listener::Judge(int fd, const Peer& peer) {
+  const auto refusal = connections_.Refuse(peer);
+  if (refusal) return refusal;
+  // Descriptors are given out lowest first, so a number says how many there are.
+  if (static_cast<uint64_t>(fd) + DescriptorReserve(open_files_) / 2 >= open_files_)
+    return Refusal::kDescriptors;
+  return std::nullopt;
+}
+
+void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
+  Peer peer = PeerOf(connection.get(), from);
+  const bool own = own_dials_.Take(peer);
+  // Told before it is closed: who sees the end finds it counted.
+  if (const auto refusal = Judge(connection.get(), peer); refusal && !own) return Refused(*refusal);
+  if (from.ss_family != AF_UNIX) PrepareTcp(connection.get());
+  FileDescriptor second(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+  if (!second) return Refused(Refusal::kDescriptors);
+  const int watched = second.get();
+  const Connections::Id id = connections_.Add(std::move(peer), std::move(second));
+  // Told once, when both directions have ended, which gRPC sees to before it closes.
+  if (!Watch(watched, EPOLLET, id).ok()) {
+    connections_.Remove(id);
+    return Refused(Refusal::kDescriptors);
+  }
+  hand_over_(std::move(connection));
+}
+
+bool Listener::AcceptAndDrop(int socket) {
+  spare_.Reset();
+  FileDescriptor dropped(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC));
+  const bool any = static_cast<bool>(dropped);
+  if (any) Refused(Refusal::kDescriptors);
+  dropped.Reset();
+  spare_ = OpenSpare();
+  if (!spare_) Pause();  // somebody else was faster
+  return any;
+}
+
+void Listener::Refused(Refusal why) {
+  observer_->OnConnectionRefused(why);
+  ++refused_;
+  const TimePoint now = Clock::now();
+  if (now < tell_next_) return;
+  tell_next_ = now + kTellEvery;
+  observer_->OnWarning(
+      "connections refused, now " + std::to_string(refused_ - std::exchange(refused_told_, refused_)) +
+      ", because of --max-connections (full), --max-connections-per-peer (peer) or open files "
+      "(descriptors): " +
+      std::string(kRefusalNames[static_cast<size_t>(why)]));
+}
+
+void Listener::Pause() {
+  pollfd until_stop{.fd = stop_.get(), .events = POLLIN, .revents = 0};
+  poll(&until_stop, 1, kPauseMs);
+}
+
+}  // namespace tilewire::rpc

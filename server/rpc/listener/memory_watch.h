@@ -1,0 +1,37 @@
+// Whether memory runs short, before the system ends the process for it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace tilewire::rpc {
+
+/// Bytes.
+struct MemoryState {
+  int64_t resident = 0;  ///< of this process
+  int64_t usable = 0;    ///< that it could still have
+};
+
+/// Thread-compatible.
+class MemoryWatch {
+ public:
+  using Read = std::function<MemoryState()>;
+  /// `most_resident` 0: only what the system leaves counts, an eighth of which at the start must stay. `read`
+  /// is asked for the state; empty: this process' own.
+  MemoryWatch(int64_t most_resident, Read read);
+
+  /// Looks. True where memory is short, and shorter than when this was last true: what was shed since then
+  /// may still be on its way.
+  bool Short();
+  /// Whether it is so near that the next look should come soon.
+  bool near() const { return near_; }
+
+ private:
+  const int64_t most_resident_;
+  const Read read_;
+  const int64_t least_usable_;
+  int64_t told_resident_ = 0;  ///< when it was last true; 0: it is not short
+  bool near_ = false;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,40 @@
+// What is told of connections; server/ops turns it into metrics.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tilewire::rpc {
+
+/// Why a connection is closed as soon as it is accepted.
+enum class Refusal : uint8_t {
+  kFull,         ///< --max-connections are there
+  kPeer,         ///< --max-connections-per-peer of its peer are there
+  kDescriptors,  ///< the reserve of file descriptors is not for connections
+};
+inline constexpr std::array<std::string_view, 3> kRefusalNames{"full", "peer", "descriptors"};
+
+/// Why the server ends a connection that it had taken in.
+enum class Ending : uint8_t {
+  kFailedCalls,  ///< too many calls of it came to nothing
+  kMemory,       ///< memory ran short, and it held most
+};
+inline constexpr std::array<std::string_view, 2> kEndingNames{"failed_calls", "memory"};
+
+/// Thread-safe; called on the listener's thread, so it must not block.
+class ConnectionObserver {
+ public:
+  virtual ~ConnectionObserver() = default;
+  virtual void OnConnectionOpened() {}
+  /// One that was opened has ended, whoever ended it.
+  virtual void OnConnectionClosed() {}
+  virtual void OnConnectionRefused(Refusal why) { (void)why; }
+  /// One that was opened is ended by the server; its OnConnectionClosed follows.
+  virtual void OnConnectionEnded(Ending why) { (void)why; }
+  /// Something an operator should know, in words.
+  virtual void OnWarning(std::string_view text) { (void)text; }
+};
+
+}  // namespace tilewire::rpc

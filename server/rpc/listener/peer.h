@@ -1,0 +1,27 @@
+// Who is at the other end of a connection.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+namespace tilewire::rpc {
+
+struct Peer {
+  /// What counts as one peer: an IPv4 address, the /64 of an IPv6 address (which one customer has whole), the
+  /// user of a local process.
+  std::string group;
+  /// The very connection, as gRPC's ServerContext::peer() names it: "ipv4:127.0.0.1:4000",
+  /// "ipv6:[::1]:4000". All of unix sockets are "unix:".
+  std::string name;
+  bool is_tcp() const { return name != "unix:"; }
+  bool own_process = false;  ///< of a unix socket: the other end is this process too
+};
+
+/// Of a connected TCP or unix socket whose other end is at `address`, as accept told.
+Peer PeerOf(int fd, const sockaddr_storage& address);
+
+/// What ServerContext::peer() says in the form of Peer::name.
+std::string PeerName(const std::string& peer);
+
+}  // namespace tilewire::rpc

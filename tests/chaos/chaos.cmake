@@ -1,0 +1,7 @@
+# Attacks on a whole server, bounded; longer by option.
+if(NOT TARGET tilewired)
+  return()
+endif()
+find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
+tilewire_script_test(chaos.doors LABELS script ALONE NEEDS tilewired tilewire
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/chaos/doors_test.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>)

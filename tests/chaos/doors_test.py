@@ -1,0 +1,200 @@
+"""Clients without credentials against a whole server: what they cost it, and what others notice.
+
+    doors_test.py TILEWIRED TILEWIRE [--report] [--scale N]
+
+Each attack runs against a fresh server that is allowed so much memory beyond what it has when idle. The server must
+live, stay within that and a margin, answer a small call during the attack and after it, and drain. --scale
+multiplies the attacks; --report prints figures.
+"""
+import argparse
+import contextlib
+import os
+import re
+import resource
+import signal
+import subprocess
+import threading
+import time
+import unittest
+import urllib.request
+
+import http2
+
+MIB = 1 << 20
+ALLOWED = 192 * MIB  # beyond the idle server
+MARGIN = 256 * MIB   # what comes between two looks, and what malloc keeps
+FILES = 1024         # that a server may open which is flooded with connections
+OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1)
+
+
+class Server:
+    """A tilewired on ports of its own."""
+
+    def __init__(self, *flags, files=None):
+        command = [OPTIONS.tilewired, "--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
+                   "--device-bytes", "64MiB", "--pinned-bytes", "64MiB", *flags]
+        if files:
+            command = ["/bin/sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
+        environment = dict(os.environ)
+        # What is freed shall be gone, as without the sanitizer.
+        environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        self.log = []
+        self.reader = threading.Thread(target=lambda: self.log.extend(
+            line for line in self.process.stderr if " call " not in line), daemon=True)
+        self.reader.start()
+        ready = self.process.stdout.readline().split()
+        assert ready[:2] == ["tilewired", "ready"], (ready, self.log)
+        self.address = ready[2]
+        self.metrics = None
+        while self.metrics is None:
+            found = [re.search(r"serving metrics address=(\S+)", line) for line in list(self.log)]
+            self.metrics = next((match.group(1) for match in found if match), None)
+
+    def metric(self, name):
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=30) as page:
+            lines = page.read().decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
+    def peak(self):
+        """Bytes of resident memory, at most until now."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) * 1024
+
+    def ping(self):
+        """Seconds that a call took on a connection of its own; None where it failed."""
+        begin = time.monotonic()
+        done = subprocess.run([OPTIONS.tilewire, "--server", self.address, "--timeout", "20", "ping"],
+                              capture_output=True, check=False)
+        return time.monotonic() - begin if done.returncode == 0 else None
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=120)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+@contextlib.contextmanager
+def serving(*flags, files=None):
+    server = Server(*flags, files=files)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def flood(address, connections):
+    """D1: more connections than the server may open files, from an address of their own. Yields them, then how many."""
+    for _ in range(connections):
+        yield http2.Connection(address, "127.0.0.2")
+    yield connections
+
+
+def expanding_headers(address, connections, streams, references):
+    """D2: a header of 3,500 bytes, sent once and referred to so often, on every stream: just less than the 16 MiB
+    that a client may send which has acknowledged no SETTINGS. Yields the connections, then the bytes sent."""
+    sent = 0
+    for _ in range(connections):
+        connection = http2.Connection(address)
+        first = http2.request(b"/tilewire.v1.Kernels/Execute", http2.remembered(b"x", b"y" * 3500))
+        block = http2.request(b"/tilewire.v1.Kernels/Execute", http2.REFERENCE * references)
+        connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, first))
+        for i in range(1, streams):
+            if not connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * i + 1, block)):
+                break
+        sent += connection.sent
+        yield connection
+    yield sent
+
+
+def rapid_resets(address, path, connections, streams):
+    """D3: streams that are opened and reset at once, a hundred a write. Yields the connections, then how many streams."""
+    sent = 0
+    reset = http2.CANCEL.to_bytes(4, "big")
+    block = http2.request(path)
+    for _ in range(connections):
+        connection = http2.Connection(address)
+        for begin in range(0, streams, 100):
+            ids = [2 * i + 1 for i in range(begin, begin + 100)]
+            if not connection.send(b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS, i, block) +
+                                            http2.frame(http2.RST_STREAM, 0, i, reset) for i in ids)):
+                break
+            sent += 100
+        yield connection
+    yield sent
+
+
+class Doors(unittest.TestCase):
+    def attack(self, name, make, files=None):
+        """`make(address)` yields connections, which stay open, and at last what it has sent."""
+        with serving() as idle:
+            usual = max(idle.ping() for _ in range(5))
+            before = idle.peak()
+        with serving("--memory-bytes", str(before + ALLOWED), files=files) as server:
+            self.assertIsNotNone(server.ping())
+            pings, over = [], threading.Event()
+
+            def honest():
+                while not over.is_set():
+                    pings.append(server.ping())
+            caller = threading.Thread(target=honest)
+            caller.start()
+            begin, kept = time.monotonic(), []
+            try:
+                for made in make(server.address):
+                    kept.append(made)
+                    if isinstance(made, http2.Connection):
+                        self.addCleanup(made.close)
+            finally:
+                over.set()
+                caller.join()
+            took, sent = time.monotonic() - begin, kept.pop()
+            self.assertIsNone(server.process.poll(), server.log)
+            self.assertIsNotNone(server.ping(), "who comes while the attackers are still there")
+            ended = server.metric("tilewire_connections_ended_total")
+            refused = server.metric("tilewire_connections_refused_total")
+            for connection in kept:
+                connection.close()
+            self.assertIsNotNone(server.ping(), "who comes afterwards")
+            peak = server.peak()
+            failed = pings.count(None)
+            if OPTIONS.report:
+                print(f"{name}: sent {sent} in {took:.1f} s; memory {before / MIB:.0f} idle, {peak / MIB:.0f} MiB at most; "
+                      f"{refused:.0f} of {len(kept)} connections refused, {ended:.0f} ended; {len(pings)} honest calls, "
+                      f"{failed} failed, slowest {max([p for p in pings if p is not None], default=0):.2f} s (at rest {usual:.2f})")
+            self.assertLess(peak, before + ALLOWED + MARGIN)
+            self.assertLess(failed, max(1, len(pings)), "not one honest call in all the time")
+            self.assertEqual(server.end(), 0, server.log)
+
+    def test_more_connections_than_open_files(self):
+        own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if 0 <= own < 2 * FILES:
+            self.skipTest("too few open files for an attacker")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (own, own))
+        self.attack("D1", lambda address: flood(address, FILES * 4 // 3), files=FILES)
+
+    def test_headers_that_expand(self):
+        self.attack("D2", lambda address: expanding_headers(address, 20, 110 * OPTIONS.scale, 4_000))
+
+    def test_rapid_resets(self):
+        self.attack("D3", lambda address: rapid_resets(address, b"/tilewire.v1.Kernels/Rmse", 10, 4_000 * OPTIONS.scale))
+
+    def test_rapid_resets_of_an_unknown_method(self):
+        self.attack("D3 unknown", lambda address: rapid_resets(address, b"/no.Such/Method", 10, 1_000 * OPTIONS.scale))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tilewired")
+    parser.add_argument("tilewire")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--scale", type=int, default=1)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=["doors_test.py", *rest])

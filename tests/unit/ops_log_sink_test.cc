@@ -1,0 +1,132 @@
+// Lines on their way to a reader who is fast, slow, dead or not there.
+#include "server/ops/log_sink.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/waiting.h"
+
+namespace tilewire::ops {
+namespace {
+
+using ::tilewire::testing::Eventually;
+
+class LogSinkTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0); }
+  void TearDown() override {
+    CloseReader();
+    close(ends_[1]);
+  }
+  void Make(size_t most_bytes) {
+    sink_ = std::make_shared<LogSink>(
+        ends_[1], most_bytes, [](uint64_t lines) { return "dropped " + std::to_string(lines) + "\n"; });
+    logger_ = std::make_unique<spdlog::logger>("test", sink_);
+    logger_->set_formatter(
+        std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, "\n"));
+  }
+  void Log(const std::string& line) { logger_->info(line); }
+  /// Until nobody holds the other end.
+  std::string ReadAll() {
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t n; (n = read(ends_[0], buffer.data(), buffer.size())) > 0;)
+      text.append(buffer.data(), static_cast<size_t>(n));
+    return text;
+  }
+  /// Drops the sink, and with it the end that is written to.
+  void EndSink() {
+    logger_.reset();
+    sink_.reset();
+    close(ends_[1]);
+    ends_[1] = -1;
+  }
+  void CloseReader() {
+    if (ends_[0] >= 0) close(ends_[0]);
+    ends_[0] = -1;
+  }
+
+  std::array<int, 2> ends_{-1, -1};
+  std::shared_ptr<LogSink> sink_;
+  std::unique_ptr<spdlog::logger> logger_;
+};
+
+TEST_F(LogSinkTest, WritesEveryLineInOrder) {
+  Make(1 << 20);
+  std::string all, got;
+  std::thread reader([&] { got = ReadAll(); });
+  for (int i = 0; i < 3000; ++i) {
+    const std::string line = "line " + std::to_string(i) + std::string(static_cast<size_t>(i % 50), '.');
+    Log(line);
+    all += line + "\n";
+    if (i % 500 == 0) sink_->flush();
+  }
+  sink_->flush();
+  EndSink();
+  reader.join();
+  EXPECT_EQ(got, all);
+}
+
+TEST_F(LogSinkTest, LinesLongerThanAPipeArriveWhole) {
+  Make(1 << 20);
+  const std::string longest(300'000, 'x');
+  std::string got;
+  std::thread reader([&] { got = ReadAll(); });
+  Log(longest);
+  Log("next");
+  EndSink();
+  reader.join();
+  EXPECT_TRUE(got == longest + "\nnext\n");
+}
+
+TEST_F(LogSinkTest, NobodyWaitsForAPipeThatNobodyReads) {
+  Make(10'000);
+  constexpr int kLines = 20'000;  // a pipe holds 64 KiB
+  for (int i = 0; i < kLines; ++i) Log("0123456789");
+  EXPECT_GT(sink_->dropped(), 0u);
+  // Now somebody does: what was kept, and how much was not.
+  std::string got;
+  std::thread reader([&] { got = ReadAll(); });
+  ASSERT_TRUE(Eventually([&] {
+    sink_->flush();
+    return true;
+  }));
+  Log("again");
+  const uint64_t dropped = sink_->dropped();
+  EndSink();
+  reader.join();
+  const auto lines = static_cast<uint64_t>(std::count(got.begin(), got.end(), '\n'));
+  uint64_t told = 0, tellings = 0;
+  for (size_t at = 0; (at = got.find("dropped ", at)) != got.npos; ++at, ++tellings)
+    told += std::stoull(got.substr(at + 8));
+  EXPECT_EQ(told, dropped);
+  EXPECT_EQ(lines - tellings + dropped, kLines + 1u) << "every line is there or counted";
+  EXPECT_NE(got.find("again\n"), got.npos);
+}
+
+TEST_F(LogSinkTest, EndsThoughNobodyReads) {
+  Make(1 << 20);
+  for (int i = 0; i < 20'000; ++i) Log("0123456789");
+  EndSink();  // or the test hangs
+}
+
+TEST_F(LogSinkTest, AReaderThatIsGoneIsNoError) {
+  signal(SIGPIPE, SIG_IGN);
+  Make(1 << 20);
+  CloseReader();
+  Log("to nobody");
+  sink_->flush();
+  EXPECT_EQ(sink_->dropped(), 1u);
+}
+
+}  // namespace
+}  // namespace tilewire::ops
