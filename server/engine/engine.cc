@@ -87,16 +87,17 @@ Engine::~Engine() {
 
 /// Room for the results where they are to be stored; or the operation becomes the passing on of the arrays
 /// that were stored with the same key before. What needs no input is computed in one piece.
-Status Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options, JobResources* resources) {
+Result<Places> Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options) {
+  std::shared_ptr<Reservation> room;
   if (options->store) {
-    TILEWIRE_ASSIGN_OR_RETURN(resources->room,
+    TILEWIRE_ASSIGN_OR_RETURN(Reservation reserved,
                               arrays_.Reserve(options->identity, (*operation)->results(), *options->store));
-    if (const auto& existing = resources->room.existing(); !existing.empty()) {
+    room = std::make_shared<Reservation>(std::move(reserved));
+    if (const auto& existing = room->existing(); !existing.empty()) {
       std::vector<ArraySpec> specs;
       for (const ArrayUse& array : existing) specs.push_back(array->spec());
       *operation = MakePass(std::move(specs), (*operation)->name(), (*operation)->numeric_version());
       options->residents = {existing.front()};
-      options->store.reset();
       options->regions.clear();
     }
   }
@@ -104,29 +105,25 @@ Status Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* option
   options->residents.resize(operands);
   options->regions.resize(operands);
   TILEWIRE_RETURN_IF_ERROR(CheckPlaces(**operation, *options));
-  for (size_t i = 0; i < operands; ++i)
-    if (!options->there(**operation, i)) return {};
-  if (auto whole = (*operation)->Whole()) *operation = std::move(whole);
-  return {};
+  Places places = MakePlaces(**operation, std::move(room), options);
+  if (places.all_there())
+    if (auto whole = (*operation)->Whole()) *operation = std::move(whole);
+  return places;
 }
 
 Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& wanted,
                             OnOpened on_opened) {
   JobOptions options = wanted;
-  JobResources resources;
-  if (Status status = Prepare(&operation, &options, &resources); !status.ok()) {
-    on_opened(Fail(std::move(status)));
+  auto places = Prepare(&operation, &options);
+  if (!places) {
+    on_opened(Fail(std::move(places).error()));
     return 0;
   }
   std::string why;
-  JobPlan plan = planner_.Plan(&operation, options, &why);
-  resources.residents = std::exchange(options.residents, {});
-  resources.regions = std::exchange(options.regions, {});
-  resources.result_region = std::exchange(options.result_region, {});
+  JobPlan plan = planner_.Plan(&operation, options, *std::move(places), &why);
   const Demand demand = plan.memory.demand();
   // std::function wants copyable state.
-  auto owned = std::make_shared<std::pair<std::unique_ptr<Operation>, JobResources>>(std::move(operation),
-                                                                                     std::move(resources));
+  auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
   // True for as long as this call lasts; looked at by its thread alone.
   const auto asking_now = std::make_shared<bool>(true);
   const auto id = admission_.Request(
@@ -137,8 +134,7 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
         options.helped = options.helped && asking == std::this_thread::get_id() && *asking_now;
         if (!ticket) return on_opened(Fail(Explained(std::move(ticket).error(), why)));
         const TimePoint granted = Clock::now();
-        owned->second.ticket = *std::move(ticket);
-        auto job = Start(std::move(owned->first), options, plan, std::move(owned->second));
+        auto job = Start(std::move(*owned), options, std::move(plan), *std::move(ticket));
         if (job) (*job)->AddSpan({Stage::kQueue, asked, granted});
         on_opened(std::move(job));
       });
@@ -147,17 +143,19 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
 }
 
 Result<std::shared_ptr<Job>> Engine::Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                           const JobPlan& plan, JobResources resources) {
+                                           JobPlan plan, Ticket ticket) {
   if (failed_.load()) return Fail(Gone());
-  if (Status status = leaser_.Lease(*operation, plan, &resources); !status.ok()) {
+  const bool small = plan.layout.small, windowed = plan.layout.ring.slots > 0;
+  JobResources resources{.ticket = std::move(ticket)};
+  if (Status status = leaser_.Lease(*operation, std::move(plan), &resources); !status.ok()) {
     if (device_->health().ok()) return Fail(std::move(status));
     DeviceFailed();  // an idle server notices here first
     return Fail(Gone());
   }
-  if (plan.layout.ring.slots > 0) windowed_.fetch_add(1, std::memory_order_relaxed);
+  if (windowed) windowed_.fetch_add(1, std::memory_order_relaxed);
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
-  SmallLane* const lane = plan.layout.small ? TakeSmallLane() : nullptr;
+  SmallLane* const lane = small ? TakeSmallLane() : nullptr;
   std::shared_ptr<Job> job(
       new Job(id, std::move(operation), options, lane ? &lane->context : &bulk_, std::move(resources)),
       [this, lane](Job* dead) {

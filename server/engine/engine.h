@@ -114,9 +114,9 @@ class Engine {
   };
   Status MakeLanes();
   SmallLane* TakeSmallLane();
-  Status Prepare(std::unique_ptr<Operation>* operation, JobOptions* options, JobResources* resources);
+  Result<Places> Prepare(std::unique_ptr<Operation>* operation, JobOptions* options);
   Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                     const JobPlan& plan, JobResources resources);
+                                     JobPlan plan, Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
   void DeviceFailed();
 

@@ -21,8 +21,10 @@ set(engine_stores
     engine/stores/array_store.cc engine/stores/owned.cc engine/stores/random_id.cc engine/stores/region.cc
     engine/stores/region_count.cc engine/stores/region_open.cc engine/stores/region_store.cc)
 set(engine_job
-    engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/help.cc engine/job/intake.cc
-    engine/job/job.cc engine/job/output.cc engine/job/output_blocks.cc engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
+    engine/job/block_size.cc engine/job/compute.cc engine/job/copy_in.cc engine/job/copy_out.cc engine/job/help.cc
+    engine/job/input_blocks.cc engine/job/intake.cc
+    engine/job/job.cc engine/job/life.cc engine/job/output.cc engine/job/output_blocks.cc engine/job/places.cc engine/job/ranges.cc
+    engine/job/span_log.cc engine/job/store.cc engine/job/streams.cc
     engine/job/submissions.cc engine/job/window.cc engine/job/windowed.cc)
 tilewire_library(engine
   SOURCES ${engine_device} ${engine_operation} ${engine_admission} ${engine_measure} ${engine_stores} ${engine_job}

@@ -81,10 +81,10 @@ std::vector<std::byte> Pattern(size_t bytes) {
 /// Blocks that kernels copy, and blocks that are copied by DMA but for the last one.
 constexpr int64_t kBlocks[] = {64 << 10, 2 << 20};
 /// Offsets in a region, in device memory, in a region.
-struct Places {
+struct Offsets {
   size_t in, middle, out;
 };
-constexpr Places kPlaces[] = {{0, 0, 0}, {3, 0, 7}, {16, 5, 0}, {4097, 4097, 4097}, {8, 4, 12}, {13, 1, 15}};
+constexpr Offsets kPlaces[] = {{0, 0, 0}, {3, 0, 7}, {16, 5, 0}, {4097, 4097, 4097}, {8, 4, 12}, {13, 1, 15}};
 /// Sizes that a driver treats differently, and those around what is left to kernels.
 constexpr size_t kCopies[] = {1,
                               15,

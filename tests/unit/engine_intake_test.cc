@@ -208,6 +208,41 @@ TEST_P(IntakeTest, AFailedJobHasNoPlaces) {
   EXPECT_EQ(intake->BeginChunk(0, 8, 2).reason(), "GONE");
 }
 
+// One call a message: where the bytes were received and staged, and how many were copied, is all told.
+TEST_P(IntakeTest, TakingAChunkCopiesCountsAndRecordsIt) {
+  const Problem problem = OneOperand();
+  const auto job = *testing::Open(*engine_, problem.make(), {.trace = true});
+  Intake intake(job);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(problem.operands[0].data());
+  const std::span<const uint8_t> slices[] = {{bytes, 3}, {bytes, 0}, {bytes + 3, kBytes - 3}};
+  const TimePoint now = Clock::now();
+  auto taken =
+      intake.Take({.slices = slices, .received = std::pair(now, now + std::chrono::microseconds(7))});
+  for (; taken && !*taken; taken = intake.GoOn()) {
+    auto free = std::make_shared<std::promise<void>>();
+    intake.WhenPlaceFree([free] { free->set_value(); });
+    free->get_future().wait();
+  }
+  ASSERT_TRUE(taken) << taken.error().ToString();
+  job->InputEnded();
+  const auto output = testing::Collect(*job);
+  ASSERT_TRUE(output) << output.error().ToString();
+  EXPECT_EQ(*output, problem.expected);
+  const Timing timing = job->timing();
+  EXPECT_EQ(timing.bytes_copied, static_cast<uint64_t>(kBytes));
+  uint64_t received = 0, staged = 0, places = 0;
+  for (const Span& span : timing.spans) {
+    if (span.stage == Stage::kReceive) received += span.bytes;
+    if (span.stage != Stage::kStage) continue;
+    EXPECT_EQ(span.index, places++) << "block after block";
+    staged += span.bytes;
+  }
+  EXPECT_EQ(received, static_cast<uint64_t>(kBytes));
+  EXPECT_EQ(staged, static_cast<uint64_t>(kBytes));
+  EXPECT_EQ(places, 3U);
+  EXPECT_EQ(timing.of(Stage::kReceive), 7);
+}
+
 INSTANTIATE_TEST_SUITE_P(HostAndStaged, IntakeTest, ::testing::Bool(),
                          [](const auto& staged) { return staged.param ? "Staged" : "HostMemory"; });
 

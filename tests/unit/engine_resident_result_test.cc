@@ -18,7 +18,7 @@ using testing::Bytes;
 using testing::Problem;
 
 /// Which pinned memory is leased, and what kernels of RMSEs have there. Thread-safe.
-class Places {
+class PinnedPlaces {
  public:
   void Leased(const std::byte* data, size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -77,7 +77,7 @@ class Places {
 
 class PlacedLane final : public ForwardingLane {
  public:
-  PlacedLane(std::unique_ptr<Lane> lane, Places* places)
+  PlacedLane(std::unique_ptr<Lane> lane, PinnedPlaces* places)
       : ForwardingLane(lane.get()), places_(places), owned_(std::move(lane)) {}
   void Launch(const Work& work, OnComplete done) override {
     if (!work.problem->range_finishes()) return lane_->Launch(work, std::move(done));
@@ -90,13 +90,13 @@ class PlacedLane final : public ForwardingLane {
   }
 
  private:
-  Places* const places_;
+  PinnedPlaces* const places_;
   const std::unique_ptr<Lane> owned_;
 };
 
 class PlacedDevice final : public ForwardingDevice {
  public:
-  PlacedDevice(std::unique_ptr<engine::Device> device, Places* places)
+  PlacedDevice(std::unique_ptr<engine::Device> device, PinnedPlaces* places)
       : ForwardingDevice(std::move(device)), places_(places) {}
   Result<Memory> AllocatePinned(size_t bytes) override {
     TILEWIRE_ASSIGN_OR_RETURN(Memory memory, device_->AllocatePinned(bytes));
@@ -113,7 +113,7 @@ class PlacedDevice final : public ForwardingDevice {
   }
 
  private:
-  Places* const places_;
+  PinnedPlaces* const places_;
 };
 
 /// An engine whose kernels reach pinned memory, and all that watches it.
@@ -140,7 +140,7 @@ class ResidentResult : public ::testing::Test {
   const std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
   const std::shared_ptr<Shortage> shortage_ = std::make_shared<Shortage>();
   const std::shared_ptr<tilewire::testing::Gate> gate_ = std::make_shared<tilewire::testing::Gate>();
-  Places places_;
+  PinnedPlaces places_;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -102,27 +102,24 @@ struct Chunk {
 using Chunks = std::vector<Chunk>;
 
 /// Sends one chunk, waiting for staging blocks as a server does; `waiting` counts those who do.
-inline Status Send(Job& job, Intake& intake, const Chunk& chunk, const Bytes& operand,
+inline Status Send(Job& /*fed*/, Intake& intake, const Chunk& chunk, const Bytes& operand,
                    std::atomic<int>* waiting = nullptr) {
-  TILEWIRE_RETURN_IF_ERROR(intake.BeginChunk(chunk.operand, static_cast<uint64_t>(chunk.offset),
-                                             static_cast<uint64_t>(chunk.bytes)));
-  const std::byte* next = operand.data() + chunk.offset;
-  while (intake.chunk_left() > 0) {
-    const auto place = intake.NextPlace();
-    if (!place) {
-      auto free = std::make_shared<std::promise<void>>();
-      intake.WhenPlaceFree([free] { free->set_value(); });
-      if (waiting) ++*waiting;
-      free->get_future().wait();
-      if (waiting) --*waiting;
-      TILEWIRE_RETURN_IF_ERROR(job.status());
-      continue;
-    }
-    std::memcpy(place->data(), next, place->size());
-    next += place->size();
-    intake.Filled(place->size());
+  const auto* const begin = reinterpret_cast<const uint8_t*>(operand.data()) + chunk.offset;
+  const auto bytes = static_cast<size_t>(chunk.bytes);
+  // As messages do, it comes in slices of any size, of which some are empty.
+  const std::span<const uint8_t> slices[] = {
+      {begin, bytes / 3}, {begin, 0}, {begin + bytes / 3, bytes - bytes / 3}};
+  auto taken = intake.Take(
+      {.operand = chunk.operand, .offset = static_cast<uint64_t>(chunk.offset), .slices = slices});
+  while (taken && !*taken) {
+    auto free = std::make_shared<std::promise<void>>();
+    intake.WhenPlaceFree([free] { free->set_value(); });
+    if (waiting) ++*waiting;
+    free->get_future().wait();
+    if (waiting) --*waiting;
+    taken = intake.GoOn();
   }
-  return {};
+  return taken ? Status() : taken.error();
 }
 
 /// The next piece of output, or why there is none.

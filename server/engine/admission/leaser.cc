@@ -10,18 +10,17 @@ namespace {
 void SetBuffers(const Operation& operation, const std::vector<std::byte*>& addresses,
                 JobResources* resources) {
   Buffers& buffers = resources->buffers;
-  const auto results = addresses.begin() + static_cast<std::ptrdiff_t>(resources->there.size());
+  const auto& operands = resources->places.operands;
+  const auto results = addresses.begin() + static_cast<std::ptrdiff_t>(operands.size());
   std::copy(addresses.begin(), results, buffers.operands.begin());
   std::copy(results, addresses.end() - 1, buffers.results.begin());
   buffers.scratch = addresses.back();
-  for (size_t i = 0; i < resources->there.size(); ++i)
-    if (resources->there[i])
-      buffers.operands[i] =
-          resources->residents[i] ? resources->residents[i]->data() : resources->regions[i].data();
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!Arrives(operands[i])) buffers.operands[i] = DataThere(operands[i]);
   if (operation.result_is_operand()) {
     buffers.results[0] = buffers.operands[0];
-  } else if (resources->result_there) {
-    operation.PlaceResults(resources->result_region.data(), &buffers);
+  } else if (const auto* written = std::get_if<WrittenIn>(&resources->places.result)) {
+    operation.PlaceResults(written->part.data(), &buffers);
   }
 }
 
@@ -45,15 +44,13 @@ void Put(MemoryPlan::Use use, Memory memory, JobResources* resources) {
 
 }  // namespace
 
-Status Leaser::Lease(const Operation& operation, const JobPlan& plan, JobResources* resources) const {
-  const JobLayout& layout = plan.layout;
+Status Leaser::Lease(const Operation& operation, JobPlan plan, JobResources* resources) const {
+  JobLayout& layout = plan.layout;
   resources->streams = layout.streams;
   resources->block_bytes = layout.block_bytes;
   resources->inputs_in_place = layout.inputs_in_place;
-  resources->output_in_place = layout.output_in_place;
   resources->ring = layout.ring;
-  resources->there = layout.resident;
-  resources->result_there = layout.result_there;
+  resources->places = std::move(layout.places);
   std::vector<std::byte*> begins;  // of pieces
   for (const MemoryPlan::Piece& piece : plan.memory.pieces) {
     for (int64_t i = 0; i < piece.count; ++i) {

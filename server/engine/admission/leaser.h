@@ -12,9 +12,9 @@ class Leaser {
  public:
   /// `device` outlives it.
   explicit Leaser(Device* device) : device_(device) {}
-  /// What `resources` lacks: all but the ticket, what is resident, and the room for what is to be. Fails as
-  /// allocating does; what was leased by then goes with `resources`.
-  Status Lease(const Operation& operation, const JobPlan& plan, JobResources* resources) const;
+  /// What `resources` lacks: all but the ticket. Fails as allocating does; what was leased by then goes with
+  /// `resources`.
+  Status Lease(const Operation& operation, JobPlan plan, JobResources* resources) const;
 
  private:
   Device* const device_;

@@ -20,13 +20,13 @@ using Use = MemoryPlan::Use;
 
 /// Bytes of an operand; 0 where it lies somewhere already.
 int64_t OperandBytes(const Operation& operation, const JobLayout& layout, size_t operand) {
-  if (layout.resident[operand]) return 0;
+  if (!Arrives(layout.places.operands[operand])) return 0;
   return layout.ring.slots > 0 ? layout.ring.bytes() : operation.operands()[operand].bytes();
 }
 
 /// Of the area that results lie in, one after the other; likewise.
 int64_t ResultBytes(const Operation& operation, const JobLayout& layout) {
-  if (operation.result_is_operand() || layout.result_there) return 0;
+  if (operation.result_is_operand() || std::holds_alternative<WrittenIn>(layout.places.result)) return 0;
   const bool in_ring = layout.ring.slots > 0 && operation.ranges_fill_result();
   return in_ring ? layout.ring.bytes() : operation.result_bytes();
 }
@@ -50,15 +50,17 @@ Place AddPiece(Piece piece, MemoryPlan* plan) {
 /// kernels read again is not to cross it.
 void AddApart(const Operation& operation, const JobLayout& layout, MemoryPlan* plan) {
   const bool passed = operation.result_is_operand();
-  for (size_t i = 0; i < layout.resident.size(); ++i)
-    plan->places.push_back(AddPiece({.use = layout.store && passed ? Use::kStored : Use::kArrays,
-                                     .bytes = OperandBytes(operation, layout, i)},
-                                    plan));
-  if (layout.store && !passed) {
+  const bool store = std::holds_alternative<Stored>(layout.places.result);
+  for (size_t i = 0; i < layout.places.operands.size(); ++i)
+    plan->places.push_back(AddPiece(
+        {.use = store && passed ? Use::kStored : Use::kArrays, .bytes = OperandBytes(operation, layout, i)},
+        plan));
+  if (store && !passed) {
     for (const ArraySpec& result : operation.results())
       plan->places.push_back(AddPiece({.use = Use::kStored, .bytes = result.bytes()}, plan));
   } else {
-    const Piece area{.pinned = layout.result_pinned, .bytes = ResultBytes(operation, layout)};
+    const Piece area{.pinned = layout.places.handed_out_from(HandedOut::From::kPinned),
+                     .bytes = ResultBytes(operation, layout)};
     PlaceResults(operation, AddPiece(area, plan), plan);
   }
   plan->places.push_back(AddPiece({.bytes = operation.scratch_bytes()}, plan));
@@ -72,7 +74,7 @@ void AddPacked(const Operation& operation, const JobLayout& layout, MemoryPlan* 
     packed += Aligned(bytes);
     return place;
   };
-  for (size_t i = 0; i < layout.resident.size(); ++i)
+  for (size_t i = 0; i < layout.places.operands.size(); ++i)
     plan->places.push_back(pack(OperandBytes(operation, layout, i)));
   PlaceResults(operation, pack(ResultBytes(operation, layout)), plan);
   const int64_t scratch = operation.scratch_bytes();
@@ -96,10 +98,10 @@ MemoryPlan::Piece Staging(int64_t array_bytes, const JobLayout& layout, MemoryPl
 
 std::vector<MemoryPlan::Piece> StagingPieces(const Operation& operation, const JobLayout& layout) {
   std::vector<MemoryPlan::Piece> pieces;
-  for (size_t i = 0; i < layout.streamed.size(); ++i)
-    if (layout.streamed[i] && !layout.inputs_in_place)
+  for (size_t i = 0; i < layout.places.operands.size(); ++i)
+    if (std::holds_alternative<Streamed>(layout.places.operands[i]) && !layout.inputs_in_place)
       pieces.push_back(Staging(operation.operands()[i].bytes(), layout, MemoryPlan::Use::kInputBlocks));
-  if (layout.output_staged())
+  if (layout.places.handed_out_from(HandedOut::From::kBlocks))
     pieces.push_back(Staging(operation.result_bytes(), layout, MemoryPlan::Use::kOutputBlocks));
   return pieces;
 }

@@ -1,5 +1,6 @@
 #include "server/engine/admission/planner.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -35,52 +36,51 @@ Status NotWindowed(const std::string& why) {
 
 /// All but streams and ring. A stored result needs a piece of its own and may be needed for long, so that is
 /// no matter of the small jobs' slice.
-JobLayout Planner::LayoutOf(const Operation& operation, const JobOptions& options) const {
-  JobLayout layout{.small = !options.store && IsSmallJob(operation),
-                   .store = options.store.has_value(),
-                   .to_region = static_cast<bool>(options.result_region),
-                   .result_there = options.result_region.on_device() && !operation.result_is_operand(),
-                   .block_bytes = BlockBytes(operation, options, limits_.block, copy_rates_),
+JobLayout Planner::LayoutOf(const Operation& operation, const JobOptions& options, Places places) const {
+  JobLayout layout{.small = !std::holds_alternative<Stored>(places.result) && IsSmallJob(operation),
+                   .places = std::move(places),
                    .spare_blocks = limits_.spare_blocks};
+  layout.block_bytes = BlockBytes(operation, layout.places, options.block_bytes, limits_.block, copy_rates_);
   std::set<const ResidentArray*> held;
-  bool copied = layout.to_region;
-  for (size_t i = 0; i < options.residents.size(); ++i) {
-    const ArrayUse& resident = options.residents[i];
-    layout.resident.push_back(options.there(operation, i));
-    layout.streamed.push_back(!resident && !options.regions[i]);
-    copied = copied || (options.regions[i] && !layout.resident.back());
-    if (resident && held.insert(resident.get()).second) layout.held_bytes += resident->device_bytes();
+  bool copied = RegionOf(layout.places.result) != nullptr;
+  for (const OperandPlace& place : layout.places.operands) {
+    copied = copied || std::holds_alternative<CopiedFrom>(place);
+    if (const auto* resident = std::get_if<Resident>(&place);
+        resident && held.insert(resident->array.get()).second)
+      layout.held_bytes += resident->array->device_bytes();
   }
   // Small jobs whose kernels reach pinned memory need neither staging nor copies. But for regions of host
   // memory: these are copied by the device, since what the CPU touches may be gone.
   const bool reach = limits_.kernels_reach_pinned && !limits_.host_memory;
   layout.inputs_in_place = limits_.host_memory || (reach && layout.small && !copied);
   layout.packed_pinned = layout.inputs_in_place && !limits_.host_memory;
+  auto* const out = std::get_if<HandedOut>(&layout.places.result);
+  if (!out) return layout;
   // Who waits for nothing but a kernel is not to wait for a copy of a few bytes behind it either: kernels
   // write over the bus what replies copy anyway, so that no client that is slow to take its reply holds that
   // memory.
-  const bool few = layout.all_resident() && operation.result_bytes() <= kMaxCopiedOutputBytes;
-  layout.result_pinned = reach && !layout.to_region && !layout.store && !operation.result_is_operand() &&
-                         (layout.inputs_in_place || few);
-  layout.output_in_place = layout.result_pinned || (limits_.host_memory && !layout.to_region);
+  const bool few = layout.places.all_there() && operation.result_bytes() <= kMaxCopiedOutputBytes;
+  if (reach && !operation.result_is_operand() && (layout.inputs_in_place || few))
+    out->from = HandedOut::From::kPinned;
+  else if (limits_.host_memory)
+    out->from = HandedOut::From::kInPlace;
   return layout;
 }
 
 /// As many streams as wanted and allowed, but no more than leave three quarters of the staging budget to
 /// others.
-int Planner::GrantStreams(const Operation& operation, JobLayout layout, int wanted) const {
+void Planner::GrantStreams(const Operation& operation, int wanted, JobLayout* layout) const {
   const auto staging = [&] {
-    return MemoryPlan{.pieces = StagingPieces(operation, layout)}.demand().pinned_bytes;
+    return MemoryPlan{.pieces = StagingPieces(operation, *layout)}.demand().pinned_bytes;
   };
-  layout.streams = std::clamp(wanted, 1, limits_.max_streams);
-  while (layout.streams > 1 && staging() > limits_.pinned_bytes / 4) --layout.streams;
-  return layout.streams;
+  layout->streams = std::clamp(wanted, 1, limits_.max_streams);
+  while (layout->streams > 1 && staging() > limits_.pinned_bytes / 4) --layout->streams;
 }
 
-JobPlan Planner::Plan(std::unique_ptr<Operation>* operation, const JobOptions& options,
+JobPlan Planner::Plan(std::unique_ptr<Operation>* operation, const JobOptions& options, Places places,
                       std::string* why) const {
-  JobPlan whole{.layout = LayoutOf(**operation, options)};
-  whole.layout.streams = GrantStreams(**operation, whole.layout, options.streams);
+  JobPlan whole{.layout = LayoutOf(**operation, options, std::move(places))};
+  GrantStreams(**operation, options.streams, &whole.layout);
   whole.memory = PlanMemory(**operation, whole.layout);
   if (!options.may_window ||
       whole.memory.demand().device_bytes <= limits_.bulk_device_bytes - whole.layout.held_bytes)
@@ -102,12 +102,15 @@ Result<JobPlan> Planner::Windowed(const Operation& operation, const JobOptions& 
   constexpr int64_t kFewRanges = 4, kFineBlock = 256;
   const int64_t slot = SlotBytes(operation);
   const int64_t budget = limits_.bulk_device_bytes - layout.held_bytes;
-  if (layout.all_resident()) return Fail(NotWindowed("its operands are stored arrays"));
-  if (layout.store && operation.ranges_fill_result())
+  Places& places = layout.places;
+  const auto arriving = static_cast<int64_t>(places.arriving());
+  const bool fill = operation.ranges_fill_result();
+  if (arriving == 0) return Fail(NotWindowed("its operands are stored arrays"));
+  if (fill && std::holds_alternative<Stored>(places.result))
     return Fail(NotWindowed("the result is to be stored, so it has to fit"));
-  if (operation.ranges_fill_result()) layout.result_there = false;  // copied out of its ring
-  const bool some = std::find(layout.resident.begin(), layout.resident.end(), true) != layout.resident.end();
-  if (some && !RangesAligned(operation))
+  if (auto* written = std::get_if<WrittenIn>(&places.result); written && fill)  // comes out of its ring
+    places.result = CopiedTo{RegionPart(std::move(written->part))};
+  if (places.operands.size() > places.arriving() && !RangesAligned(operation))
     return Fail(NotWindowed("parts of its stored operand do not begin at multiples of 256 bytes"));
   layout.block_bytes = std::min(layout.block_bytes, slot);
   // A client may want to cut its messages at blocks and at elements.
@@ -115,11 +118,10 @@ Result<JobPlan> Planner::Windowed(const Operation& operation, const JobOptions& 
   const int64_t most = layout.block_bytes * kMaxWindowedBlocks;
   if (operation.operands()[0].bytes() > most)
     return Fail(NotWindowed("an operand has more than " + std::to_string(most) + " bytes"));
-  layout.streams = GrantStreams(operation, layout, options.streams);
+  GrantStreams(operation, options.streams, &layout);
 
   const int64_t blocks = layout.streams + limits_.lanes + 2;
-  const int64_t arrays = std::count(layout.resident.begin(), layout.resident.end(), false) +
-                         static_cast<int64_t>(operation.ranges_fill_result());
+  const int64_t arrays = arriving + static_cast<int64_t>(fill);
   Ring& ring = layout.ring;
   ring.slot_bytes = slot;
   ring.slots = std::min(blocks * layout.block_bytes / slot + 2, budget / 4 / (arrays * slot));

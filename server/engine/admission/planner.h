@@ -2,7 +2,6 @@
 // here.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "server/engine/admission/admission.h"
 #include "server/engine/job/block_size.h"
 #include "server/engine/job/options.h"
+#include "server/engine/job/places.h"
 #include "server/engine/measure/copy_rates.h"
 #include "server/engine/operation/operation.h"
 
@@ -19,22 +19,14 @@ namespace tilewire::engine {
 /// How a job lies in memory.
 struct JobLayout {
   bool small = false;
-  bool store = false;                                     ///< the result stays
-  bool to_region = false;                                 ///< or goes into a region,
-  bool result_there = false;                              ///< where kernels write it
-  std::vector<bool> resident;                             ///< [operand]: is there already
-  std::vector<bool> streamed;                             ///< [operand]: its bytes come over streams
-  int64_t held_bytes = 0;                                 ///< by these, each once
-  bool inputs_in_place = false, output_in_place = false;  ///< see JobResources
-  bool result_pinned = false;  ///< it lies in pinned memory, where kernels write it
-  bool packed_pinned = false;  ///< a small job's arrays lie there
+  Places places;
+  int64_t held_bytes = 0;        ///< by arrays that are operands, each once
+  bool inputs_in_place = false;  ///< see JobResources
+  bool packed_pinned = false;    ///< a small job's arrays lie in pinned memory
   int64_t block_bytes = 0;
   int streams = 1;
   int spare_blocks = 2;
   Ring ring;  ///< of a windowed job
-
-  bool output_staged() const { return !output_in_place && !store && !to_region; }
-  bool all_resident() const { return std::find(resident.begin(), resident.end(), false) == resident.end(); }
 };
 
 /// The memory of a job, piece by piece: these are leased, and admission is asked for their sum, so that the
@@ -86,12 +78,13 @@ class Planner {
   void SetCopyRates(const CopyRates& rates) { copy_rates_ = rates; }
 
   /// The job's arrays whole where they fit, else in rings, and then `operation` is the windowed one; where
-  /// that is impossible too, `why` says so. The lists of `options` are filled.
-  JobPlan Plan(std::unique_ptr<Operation>* operation, const JobOptions& options, std::string* why) const;
+  /// that is impossible too, `why` says so. `places` as MakePlaces() has them.
+  JobPlan Plan(std::unique_ptr<Operation>* operation, const JobOptions& options, Places places,
+               std::string* why) const;
 
  private:
-  JobLayout LayoutOf(const Operation& operation, const JobOptions& options) const;
-  int GrantStreams(const Operation& operation, JobLayout layout, int wanted) const;
+  JobLayout LayoutOf(const Operation& operation, const JobOptions& options, Places places) const;
+  void GrantStreams(const Operation& operation, int wanted, JobLayout* layout) const;
   Result<JobPlan> Windowed(const Operation& operation, const JobOptions& options, JobLayout layout) const;
 
   const Limits limits_;

@@ -11,22 +11,19 @@ namespace {
 // has figures) and keep others from the lanes for longer.
 constexpr int64_t kLargestUnstagedBlock = 16 * kMiB;
 
-/// Whether all arrays are where the device reaches them, and the result stays there or is small. `residents`
-/// and `regions` are filled.
-bool NeedsNoStaging(const Operation& operation, const JobOptions& options) {
-  for (size_t i = 0; i < options.regions.size(); ++i)
-    if (!options.residents[i] && !options.regions[i]) return false;
-  return options.store || options.result_region || operation.result_bytes() <= kSmallJobBytes;
+/// Whether all arrays are where the device reaches them, and the results stay there or are small.
+bool NeedsNoStaging(const Operation& operation, const Places& places) {
+  return places.streamed() == 0 && (!places.handed_out() || operation.result_bytes() <= kSmallJobBytes);
 }
 
 }  // namespace
 
-int64_t BlockBytes(const Operation& operation, const JobOptions& options, const BlockRule& rule,
+int64_t BlockBytes(const Operation& operation, const Places& places, int64_t wanted, const BlockRule& rule,
                    const CopyRates& rates) {
-  if (options.block_bytes > 0) return options.block_bytes;
+  if (wanted > 0) return wanted;
   if (!rule.fit) return rule.bytes;
   const int64_t most =
-      NeedsNoStaging(operation, options) ? std::max(rule.bytes, kLargestUnstagedBlock) : rule.bytes;
+      NeedsNoStaging(operation, places) ? std::max(rule.bytes, kLargestUnstagedBlock) : rule.bytes;
   return BlockFor(operation.operands()[0].bytes(), most, rates);
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "server/engine/job/options.h"
+#include "server/engine/job/places.h"
 #include "server/engine/measure/copy_rates.h"
 #include "server/engine/operation/operation.h"
 
@@ -15,8 +15,8 @@ struct BlockRule {
   bool fit = false;         ///< smaller ones for arrays of few, see BlockFor()
 };
 
-/// Bytes of a block of a job. The lists of `options` are filled.
-int64_t BlockBytes(const Operation& operation, const JobOptions& options, const BlockRule& rule,
+/// Bytes of a block of a job. `wanted`: what its caller fixed, or 0.
+int64_t BlockBytes(const Operation& operation, const Places& places, int64_t wanted, const BlockRule& rule,
                    const CopyRates& rates);
 
 }  // namespace tilewire::engine

@@ -13,18 +13,9 @@ constexpr std::chrono::microseconds kAwaitKernel{50};
 }  // namespace
 
 void Job::BlockArrivedLocked(int64_t index, Deferred* later) {
-  const int64_t begin = index * block_bytes(), end = begin + BlockLength(operand_bytes(), index);
-  --blocks_left_;
-  const auto launch = [&](int64_t range) TILEWIRE_REQUIRES(mutex_) {
-    later->awaits_kernels = HasStageLanes();
-    LaunchRangeLocked(range, later);
-  };
-  for (int64_t i = RangeAt(*operation_, begin);
-       i < operation_->range_count() && operation_->range_bytes(i).begin < end; ++i)
-    if (--missing_[i] == 0 && (overlap_ || window_)) launch(i);
-  // For study: copies first, then kernels. A windowed job has no room for that.
-  if (!overlap_ && !window_ && blocks_left_ == 0)
-    for (int64_t i = 0; i < operation_->range_count(); ++i) launch(i);
+  const Ranges::Span complete = ranges_.BlockArrived(index);
+  if (!complete.empty()) later->awaits_kernels = HasStageLanes();
+  for (int64_t range = complete.begin; range < complete.end; ++range) LaunchRangeLocked(range, later);
 }
 
 std::span<Lane* const> Job::KernelLanes() const {
@@ -59,7 +50,7 @@ int Job::LaneFor(Stage stage) {
 
 uint64_t Job::RangeBytes(int64_t range) const {
   const ByteInterval bytes = operation_->range_bytes(range);
-  return static_cast<uint64_t>(bytes.end - bytes.begin) * claimed_.size();
+  return static_cast<uint64_t>(bytes.end - bytes.begin) * operation_->operands().size();
 }
 
 void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
@@ -86,16 +77,14 @@ void Job::LaunchRangeLocked(int64_t range, Deferred* later) {
 
 void Job::RangeDoneLocked(int64_t range, Deferred* later) {
   if (!operation_->result_is_operand()) context_->count(0, 0, 0, 1);
-  --ranges_left_;
+  ranges_.Done(range);
   if (window_ && !ResultInRing()) {
     const ByteInterval bytes = operation_->range_bytes(range);
     LeaveLocked(range, bytes.end - bytes.begin, later);
   }
-  if (!range_done_.empty()) {
-    range_done_[range] = true;
-    while (done_prefix_ < operation_->range_count() && range_done_[done_prefix_]) ++done_prefix_;
-    if (done_prefix_ > 0) ResultReadyLocked(operation_->range_bytes(done_prefix_ - 1).end, later);
-  } else if (ranges_left_ == 0) {
+  if (operation_->ranges_fill_result()) {
+    if (const int64_t bytes = ranges_.filled_bytes(); bytes > 0) ResultReadyLocked(bytes, later);
+  } else if (ranges_.all_done()) {
     FinishLocked(later);
   }
 }

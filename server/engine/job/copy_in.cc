@@ -15,12 +15,12 @@ void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
             .track = static_cast<uint32_t>(lane),
             .index = static_cast<uint64_t>(index),
             .operand = operand};
-  int64_t at = index * block_bytes();
+  int64_t at = grid_.begin(index);
   const bool shared = block.staging < 0;
   const std::byte* from =
-      shared ? resources_.regions[operand].data() + at : resources_.input_blocks[block.staging].data();
+      shared ? RegionToCopy(operand).data() + at : resources_.input_blocks[block.staging].data();
   const auto copy = shared ? &Lane::CopyInShared : &Lane::CopyIn;
-  for (const int64_t end = at + BlockLength(operand_bytes(), index); at < end;) {
+  for (const int64_t end = grid_.end(index); at < end;) {
     const std::span<std::byte> to = PieceAt(resources_.buffers.operands[operand], at, end - at);
     at += static_cast<int64_t>(to.size());
     span.bytes = to.size();
@@ -42,10 +42,9 @@ void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
 
 void Job::BlockCopiedLocked(int64_t index, Block block, Deferred* later) {
   if (block.staging >= 0) {
-    free_blocks_.push_back(block.staging);
-    WakeBlockWaitersLocked(later);
-  } else if (const auto blocks = static_cast<int64_t>(in_regions_.size()) * BlockCount();
-             ++region_done_ == blocks) {
+    input_.Free(block);
+    input_.Wake(&later->calls);
+  } else if (region_copies_.Done()) {
     // What was cut off before the last copy may have been missed by copies: pinned pages stay where they
     // were.
     if (Status status = CheckRegionsLocked(); !status.ok()) FailLocked(status, later);
@@ -56,27 +55,25 @@ void Job::BlockCopiedLocked(int64_t index, Block block, Deferred* later) {
 }
 
 void Job::PumpRegionsLocked(Deferred* later) {
-  const auto operands = static_cast<int64_t>(in_regions_.size());
-  const int64_t copies = MostCopies();
-  while (status_.ok() && region_begun_ < operands * BlockCount() && region_begun_ - region_done_ < copies) {
-    const int64_t index = region_begun_ / operands;
-    if (window_ && !window_->Admits(index)) break;
-    const uint32_t operand = in_regions_[static_cast<size_t>(region_begun_++ % operands)];
-    const int64_t bytes = BlockLength(operand_bytes(), index);
-    ++blocks_arrived_;
-    region_in_ += static_cast<uint64_t>(bytes);
+  if (!region_copies_.any()) return;
+  while (status_.ok()) {
+    const auto next = region_copies_.Next();
+    if (!next || (window_ && !window_->Admits(next->index))) break;
+    region_copies_.Begin();
+    const int64_t bytes = grid_.length(next->index);
+    input_.ArrivedFromRegion(bytes);
     context_->count(1, bytes, 0, 0);
     if (context_->host_memory) CountCopied(static_cast<uint64_t>(bytes));
-    if (window_) window_->Committed(index);
-    CopyInLocked(operand, index, Block{});
-    if (ordered_) BlockArrivedLocked(index, later);
+    if (window_) window_->Committed(next->index);
+    CopyInLocked(next->operand, next->index, Block{});
+    if (ordered_) BlockArrivedLocked(next->index, later);
   }
-  if (operands > 0) CheckWindowLocked(later);  // whose bytes streams wait for may have changed
+  CheckWindowLocked(later);  // whose bytes streams wait for may have changed
 }
 
 Status Job::CheckRegionsLocked() const {
-  for (const uint32_t operand : in_regions_)
-    if (Status status = resources_.regions[operand].region->Check(); !status.ok()) return status;
+  for (const uint32_t operand : region_copies_.operands())
+    if (Status status = RegionToCopy(operand).region->Check(); !status.ok()) return status;
   return {};
 }
 

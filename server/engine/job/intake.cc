@@ -1,6 +1,7 @@
 #include "server/engine/job/intake.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -71,14 +72,71 @@ void Intake::WhenPlaceFree(std::function<void()> function) {
   job_->WhenBlockFree(std::move(function), stream_, runs_[operand_].next / block_bytes_);
 }
 
-void Intake::Filled(size_t bytes) {
+void Intake::Filled(size_t bytes, const Span* staged) {
   Run& run = runs_[operand_];
   const int64_t index = run.next / block_bytes_;
   run.next += static_cast<int64_t>(bytes);
   chunk_left_ -= bytes;
-  if (run.next % block_bytes_ != 0 && run.next != operand_bytes_) return;
-  job_->CommitBlock(operand_, index, *std::exchange(run.block, std::nullopt));
+  if (run.next % block_bytes_ != 0 && run.next != operand_bytes_) {
+    if (staged) job_->AddSpan(*staged);
+    return;
+  }
+  job_->CommitBlock(operand_, index, *std::exchange(run.block, std::nullopt), staged);
   blocks_done_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Result<bool> Intake::Take(const Chunk& chunk) {
+  uint64_t bytes = 0;
+  for (const auto& slice : chunk.slices) bytes += slice.size();
+  if (chunk.received)
+    job_->AddSpan({.stage = Stage::kReceive,
+                   .begin = chunk.received->first,
+                   .end = chunk.received->second,
+                   .track = static_cast<uint32_t>(stream_),
+                   .index = chunk.offset / static_cast<uint64_t>(block_bytes_),
+                   .bytes = bytes,
+                   .operand = chunk.operand});
+  TILEWIRE_RETURN_IF_ERROR(BeginChunk(chunk.operand, chunk.offset, bytes));
+  slices_ = chunk.slices;
+  used_ = 0;
+  return CopyOn();
+}
+
+Result<bool> Intake::GoOn() {
+  if (Status status = job_->status(stream_); !status.ok()) return Fail(std::move(status));
+  return CopyOn();
+}
+
+/// What is copied is counted and recorded before its block is given to the job: with the last one everything
+/// may be over, and told.
+bool Intake::CopyOn() {
+  Span span{.stage = Stage::kStage, .track = static_cast<uint32_t>(stream_), .operand = operand_};
+  while (chunk_left_ > 0) {
+    const auto place = NextPlace();
+    if (!place) return false;
+    span.index = static_cast<uint64_t>(runs_[operand_].next / block_bytes_);
+    span.bytes = place->size();
+    span.begin = Clock::now();
+    Gather(*place);
+    span.end = Clock::now();
+    job_->CountCopied(span.bytes);
+    Filled(place->size(), &span);
+  }
+  return true;
+}
+
+void Intake::Gather(std::span<std::byte> place) {
+  while (!place.empty()) {
+    if (used_ == slices_.front().size()) {
+      slices_ = slices_.subspan(1);
+      used_ = 0;
+      continue;
+    }
+    const size_t bytes = std::min(place.size(), slices_.front().size() - used_);
+    std::memcpy(place.data(), slices_.front().data() + used_, bytes);
+    place = place.subspan(bytes);
+    used_ += bytes;
+  }
 }
 
 Status Intake::HalfClosed() const {

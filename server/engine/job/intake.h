@@ -3,6 +3,10 @@
 // For each operand, chunks form runs: a run starts at a multiple of the block size, ascends without gaps and
 // ends at a multiple or at the operand's end; one run of an operand is open at a time. A block is claimed
 // when its first byte arrives and committed when its last one does.
+//
+// A payload crosses once: Take() copies it to its places, counts it and records where the time went. Whoever
+// writes to the places himself does what Take() does: BeginChunk(), then NextPlace() and Filled() until
+// nothing is left.
 #pragma once
 
 #include <atomic>
@@ -11,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "server/engine/job/job.h"
@@ -27,6 +32,20 @@ class Intake {
   Intake(const Intake&) = delete;
   Intake& operator=(const Intake&) = delete;
 
+  /// Bytes of one operand, as a message brought them.
+  struct Chunk {
+    uint32_t operand = 0;
+    uint64_t offset = 0;
+    std::span<const std::span<const uint8_t>> slices;  ///< in order
+    /// When they were received; nothing where nobody waited for them alone.
+    std::optional<std::pair<TimePoint, TimePoint>> received = {};
+  };
+  /// Takes a chunk into the job: as far as there are places, of which `true` says that it was all. After
+  /// `false` WhenPlaceFree() and GoOn(); the slices have to stay until then. Fails as BeginChunk().
+  Result<bool> Take(const Chunk& chunk);
+  /// The same with what is left of the chunk, or why the job failed.
+  Result<bool> GoOn();
+
   /// Begins chunk [offset, offset + bytes) of `operand`. INVALID_ARGUMENT: no such operand, or one
   /// that is not streamed (BAD_VALUE), empty, beyond the end, or against the rule of runs (RUN_RULE).
   Status BeginChunk(uint32_t operand, uint64_t offset, uint64_t bytes);
@@ -36,7 +55,7 @@ class Intake {
   /// Calls `function` once NextPlace may succeed or the job has failed; see Job::WhenBlockFree.
   void WhenPlaceFree(std::function<void()> function);
   /// `bytes` bytes were written to the last place.
-  void Filled(size_t bytes);
+  void Filled(size_t bytes) { Filled(bytes, nullptr); }
   /// Bytes of the chunk that have no place yet.
   uint64_t chunk_left() const { return chunk_left_; }
 
@@ -52,12 +71,19 @@ class Intake {
     std::optional<Job::Block> block;  ///< the open block's place, once taken
   };
 
+  /// Copies to places until there is none or nothing is left, which is told.
+  bool CopyOn();
+  void Gather(std::span<std::byte> place);
+  void Filled(size_t bytes, const Span* staged);
+
   const std::shared_ptr<Job> job_;
   const int stream_;
   const int64_t operand_bytes_, block_bytes_;
   std::vector<Run> runs_;  ///< [operand]
   uint32_t operand_ = 0;   ///< of the chunk
   uint64_t chunk_left_ = 0;
+  std::span<const std::span<const uint8_t>> slices_;  ///< of the chunk, from the one to be copied next
+  size_t used_ = 0;                                   ///< bytes of that one
   std::atomic<uint64_t> blocks_done_{0};
 };
 

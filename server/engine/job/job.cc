@@ -12,11 +12,17 @@ uint32_t LanesOf(const JobContext& context, const JobOptions& options, bool over
   return options.lanes > 0 ? std::min(all, static_cast<uint32_t>(options.lanes)) : all;
 }
 
-std::vector<uint32_t> InRegions(const JobResources& resources) {
+std::vector<uint32_t> CopiedFromRegions(const Places& places) {
   std::vector<uint32_t> operands;
-  for (uint32_t i = 0; i < resources.regions.size(); ++i)
-    if (resources.regions[i] && !resources.there[i]) operands.push_back(i);
+  for (uint32_t i = 0; i < places.operands.size(); ++i)
+    if (std::holds_alternative<CopiedFrom>(places.operands[i])) operands.push_back(i);
   return operands;
+}
+
+OutputWay WayOut(const ResultPlace& place) {
+  if (const auto* out = std::get_if<HandedOut>(&place))
+    return out->from == HandedOut::From::kBlocks ? OutputWay::kBlocks : OutputWay::kInPlace;
+  return std::holds_alternative<CopiedTo>(place) ? OutputWay::kRegion : OutputWay::kStay;
 }
 
 }  // namespace
@@ -30,37 +36,42 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       overlap_(context->overlap && !options.sequential),
       lanes_(LanesOf(*context, options, overlap_)),
       resources_(std::move(resources)),
-      in_regions_(InRegions(resources_)),
-      arriving_(static_cast<size_t>(std::count(resources_.there.begin(), resources_.there.end(), false))),
-      streamed_(arriving_ - in_regions_.size()),
-      stores_(resources_.room || !resources_.room.existing().empty()),
+      grid_{operation_->operands()[0].bytes(), resources_.block_bytes},
+      arriving_(places().arriving()),
+      streamed_(places().streamed()),
+      way_out_(WayOut(places().result)),
       ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
                (!ResultWaits() || operation_->has_finish())),
       spans_(options.arrived, options.trace),
-      output_blocks_(result_region() ? static_cast<size_t>(MostCopies()) : resources_.output_blocks.size()) {
-  const int64_t blocks = BlockCount();
-  for (uint32_t i = 0; i < resources_.there.size(); ++i) claimed_.emplace_back(streamed(i) ? blocks : 0);
-  blocks_left_ = blocks * static_cast<int64_t>(arriving_);
-  ranges_left_ = operation_->range_count();
-  for (size_t i = 0; i < resources_.input_blocks.size(); ++i) free_blocks_.push_back(static_cast<int>(i));
-  if (operation_->ranges_fill_result()) range_done_.assign(ranges_left_, false);
-  if (resources_.ring.slots > 0) window_.emplace(*operation_, resources_.ring, block_bytes(), arriving_);
-  CountMissing();
-  if (options.helped) AnnounceHelp();
+      window_(MakeWindow()),
+      input_(MakeInput()),
+      region_copies_(CopiedFromRegions(places()), grid_.count(), MostCopies()),
+      // A windowed job has no room for copies first, then kernels, which are for study.
+      ranges_(*operation_, grid_, arriving_, !overlap_ && !window_),
+      output_(*operation_, way_out_, block_bytes(),
+              way_out_ == OutputWay::kRegion ? static_cast<size_t>(MostCopies())
+                                             : resources_.output_blocks.size(),
+              ResultInRing() ? window() : nullptr) {
+  if (options.helped && (MayBeHelped() || MayBeAwaited())) help_.Announce(HelpedLane());
 }
 
 Job::~Job() {
-  WithdrawHelp();
+  help_.Withdraw();
   if (timer_) timer_->Cancel(deadline_timer_);
 }
 
-void Job::CountMissing() {
-  missing_.resize(ranges_left_);
-  for (int64_t i = 0; i < ranges_left_; ++i) {
-    const ByteInterval bytes = operation_->range_bytes(i);
-    const int64_t blocks = (bytes.end - 1) / block_bytes() - bytes.begin / block_bytes() + 1;
-    missing_[i] = static_cast<uint32_t>(blocks * static_cast<int64_t>(arriving_));
-  }
+std::optional<Window> Job::MakeWindow() const {
+  if (resources_.ring.slots == 0) return std::nullopt;
+  return std::optional<Window>(std::in_place, *operation_, resources_.ring, block_bytes(), arriving_);
+}
+
+InputBlocks Job::MakeInput() const {
+  std::optional<size_t> staging;
+  if (!resources_.inputs_in_place) staging = resources_.input_blocks.size();
+  InputBlocks input(places().operands.size(), grid_.count(), staging, window());
+  for (uint32_t i = 0; i < places().operands.size(); ++i)
+    if (streamed(i)) input.Stream(i);
+  return input;
 }
 
 void Job::RunAll(Deferred* later) {
@@ -78,21 +89,15 @@ void Job::RunAll(Deferred* later) {
 Status Job::ClaimBlock(uint32_t operand, int64_t index) {
   MutexLock lock(mutex_);
   if (!status_.ok()) return status_;
-  if (claimed_[operand][index])
-    return Status(Code::kInvalidArgument, "RUN_RULE",
-                  "block " + std::to_string(index) + " of operand " + std::to_string(operand) +
-                      " was sent before; every byte must arrive exactly once");
-  claimed_[operand][index] = true;
-  return {};
+  if (input_.Claim(operand, index)) return {};
+  return Status(Code::kInvalidArgument, "RUN_RULE",
+                "block " + std::to_string(index) + " of operand " + std::to_string(operand) +
+                    " was sent before; every byte must arrive exactly once");
 }
 
 std::optional<Job::Block> Job::TakeBlock(int64_t index) {
   MutexLock lock(mutex_);
-  if (!status_.ok() || !MayTakeLocked(index)) return std::nullopt;
-  if (resources_.inputs_in_place) return Block{};
-  const int staging = free_blocks_.back();
-  free_blocks_.pop_back();
-  return Block{staging};
+  return status_.ok() ? input_.Take(index) : std::nullopt;
 }
 
 std::span<std::byte> Job::PlaceIn(const Block& block, uint32_t operand, int64_t offset, int64_t bytes) const {
@@ -102,17 +107,14 @@ std::span<std::byte> Job::PlaceIn(const Block& block, uint32_t operand, int64_t 
   return {resources_.input_blocks[block.staging].data() + within, static_cast<size_t>(bytes)};
 }
 
-void Job::CommitBlock(uint32_t operand, int64_t index, Block block) {
-  const int64_t bytes = BlockLength(operand_bytes(), index);
+void Job::CommitBlock(uint32_t operand, int64_t index, Block block, const Span* staged) {
+  const int64_t bytes = grid_.length(index);
   Deferred later;
   {
     MutexLock lock(mutex_);
-    if (!status_.ok()) {
-      if (block.staging >= 0) free_blocks_.push_back(block.staging);
-      return;
-    }
-    ++blocks_arrived_;
-    bytes_arrived_ += bytes;
+    if (staged) spans_.Add(*staged);
+    if (!status_.ok()) return input_.Free(block);
+    input_.Arrived(bytes);
     if (window_) window_->Committed(index);
     if (block.staging < 0) {
       BlockArrivedLocked(index, &later);
@@ -130,8 +132,8 @@ void Job::ReturnBlock(Block block) {
   Deferred later;
   {
     MutexLock lock(mutex_);
-    free_blocks_.push_back(block.staging);
-    WakeBlockWaitersLocked(&later);
+    input_.Free(block);
+    input_.Wake(&later.calls);
   }
   RunAll(&later);
 }
@@ -140,15 +142,33 @@ void Job::WhenBlockFree(std::function<void()> function, int stream, int64_t inde
   Deferred later;
   {
     MutexLock lock(mutex_);
-    if (!status_.ok() || MayTakeLocked(index)) {
+    if (!status_.ok() || input_.MayTake(index)) {
       later.calls.push_back(std::move(function));
     } else {
-      block_waiters_.push_back({stream, index, std::move(function)});
+      input_.Wait({stream, index, std::move(function)});
       CheckWindowLocked(&later);
     }
   }
   RunAll(&later);
-  WithdrawHelp();  // the caller may be about to wait for what nobody was woken for
+  help_.Withdraw();  // the caller may be about to wait for what nobody was woken for
+}
+
+// --- help -----------------------------------------------------------------------------------------
+
+void Job::Help() {
+  if (MayBeHelped()) HelpOffer::Help(HelpedLane());
+  help_.Withdraw();
+}
+
+bool Job::Await() {
+  if (!help_.stands()) return false;
+  bool over = !help_.Glance();
+  if (!over) {
+    MutexLock lock(mutex_);
+    over = !status_.ok() || output_.all_ready();
+  }
+  if (over) help_.Withdraw();
+  return !over;
 }
 
 // --- compute --------------------------------------------------------------------------------------
@@ -184,24 +204,24 @@ Timing Job::timing() const {
   Timing timing;
   MutexLock lock(mutex_);
   spans_.Fill(Clock::now(), &timing);
-  timing.bytes_in = bytes_arrived_;
-  timing.bytes_out = bytes_out_;
-  timing.region_bytes_in = region_in_;
-  timing.region_bytes_out = region_out_;
+  timing.bytes_in = input_.stream_bytes();
+  timing.bytes_out = static_cast<uint64_t>(output_.handed_out_bytes());
+  timing.region_bytes_in = input_.region_bytes();
+  timing.region_bytes_out = static_cast<uint64_t>(output_.written_bytes());
   timing.bytes_copied = bytes_copied_.load(std::memory_order_relaxed);
-  timing.blocks = blocks_arrived_;
-  if (!operation_->result_is_operand()) timing.ranges = operation_->range_count() - ranges_left_;
+  timing.blocks = input_.blocks_arrived();
+  if (!operation_->result_is_operand()) timing.ranges = ranges_.done();
   timing.lanes = static_cast<uint32_t>(__builtin_popcountll(lanes_used_));
-  timing.streams = static_cast<uint32_t>(streams_.size());
+  timing.streams = static_cast<uint32_t>(streams_.count());
   timing.device = context_->device_id;
   const auto share = [&timing](Stage stage, uint64_t bytes, double rate) {
     if (timing.bottleneck == StageName(stage) && rate > 0 && timing.of(stage) > 0)
       timing.bottleneck_share = static_cast<double>(bytes) / (timing.of(stage) * 1e-6) / rate;
   };
   // Those rates are of the way between host and device; regions of device memory are on its far side.
-  const bool crosses_in = in_regions_.empty() || !resources_.regions[in_regions_[0]].on_device();
+  const bool crosses_in = !region_copies_.any() || !RegionToCopy(region_copies_.operands()[0]).on_device();
   if (crosses_in) share(Stage::kH2D, timing.bytes_in + timing.region_bytes_in, context_->copy_rates.in);
-  if (!result_region().on_device())
+  if (!result_region() || !result_region()->on_device())
     share(Stage::kD2H, timing.bytes_out + timing.region_bytes_out, context_->copy_rates.out);
   return timing;
 }

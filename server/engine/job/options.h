@@ -12,6 +12,7 @@
 #include "kernels/array/status.h"
 #include "server/engine/admission/admission.h"
 #include "server/engine/device/device.h"
+#include "server/engine/job/places.h"
 #include "server/engine/job/window.h"
 #include "server/engine/measure/copy_rates.h"
 #include "server/engine/operation/operation.h"
@@ -51,16 +52,7 @@ struct JobOptions {
   std::optional<StoreOptions> store;  ///< keep the results on the device
   TimePoint arrived = Clock::now();   ///< origin of its spans
   TimePoint deadline = TimePoint::max();
-
-  /// Whether operand `i` is on the device: a resident array, or in a region of device memory. What an
-  /// operation only passes on is copied from such a region all the same. Once both lists are filled.
-  bool there(const Operation& operation, size_t i) const {
-    return residents[i] || (regions[i].on_device() && !operation.result_is_operand());
-  }
 };
-
-/// INVALID_ARGUMENT where a region does not hold what it is to, or a result would be written over an operand.
-Status CheckPlaces(const Operation& operation, const JobOptions& options);
 
 /// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
 /// more.
@@ -73,15 +65,8 @@ struct JobResources {
   int64_t block_bytes = 0;  ///< the unit of transfer of this job
   /// Operands lie where the host can write them: payloads go straight to their place.
   bool inputs_in_place = false;
-  /// The results lie where the host can read them and are sent from there.
-  bool output_in_place = false;
-  Ring ring;                        ///< of a windowed job
-  std::vector<ArrayUse> residents;  ///< [operand], null where its bytes come
-  std::vector<RegionPart> regions;  ///< [operand]: these come from here, or lie here,
-  std::vector<bool> there;          ///< [operand]: as resident arrays do
-  RegionPart result_region;
-  bool result_there = false;    ///< kernels write the results there
-  Reservation room;             ///< for the results, where they are to be stored; or what they are already
+  Ring ring;  ///< of a windowed job
+  Places places;
   std::vector<Memory> results;  ///< those that are to be stored
 };
 

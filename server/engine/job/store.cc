@@ -7,30 +7,13 @@
 
 namespace tilewire::engine {
 
-Status CheckPlaces(const Operation& operation, const JobOptions& options) {
-  const RegionPart& result = options.result_region;
-  const int64_t result_bytes = operation.result_bytes();
-  const std::string what = operation.results().size() == 1
-                               ? "the array has"
-                               : "the results, each at a multiple of 256 bytes from there, take";
-  if (result) TILEWIRE_RETURN_IF_ERROR(result.Holds(result_bytes, true, what));
-  for (size_t i = 0; i < options.regions.size(); ++i) {
-    const RegionPart& part = options.regions[i];
-    const int64_t bytes = operation.operands()[i].bytes();
-    if (!part) continue;
-    TILEWIRE_RETURN_IF_ERROR(part.Holds(bytes, false));
-    TILEWIRE_RETURN_IF_ERROR(result.LiesApart(result_bytes, part, bytes));
-  }
-  return {};
-}
-
 void Job::Begin() {
   Deferred later;
   {
     MutexLock lock(mutex_);
     if (!status_.ok()) return;
-    if (const auto& existing = resources_.room.existing(); !existing.empty()) {  // nothing to do
-      for (const ArrayUse& array : existing) stored_ids_.push_back(array->id());
+    if (const auto* before = std::get_if<StoredBefore>(&places().result)) {  // nothing to do
+      for (const ArrayUse& array : before->arrays) stored_ids_.push_back(array->id());
       storing_ = true;
       ResultReadyLocked(operation_->result_bytes(), &later);
     } else if (arriving_ == 0) {
@@ -50,10 +33,11 @@ std::string Job::stored_id(size_t result) const {
 /// Without the lock: what the store does with the memory may let other jobs in. Nobody else touches it any
 /// more, since all work is done and nothing is sent.
 void Job::StoreResult(const OnOutput& on_output) {
+  Reservation& room = *std::get<Stored>(places().result).room;
   std::vector<ArrayParts> parts;
-  for (const int64_t bytes : resources_.room.device_bytes())
+  for (const int64_t bytes : room.device_bytes())
     parts.push_back({resources_.ticket.Split(bytes), std::move(resources_.results[parts.size()])});
-  auto ids = resources_.room.Commit(std::move(parts));
+  auto ids = room.Commit(std::move(parts));
   Deferred later;
   {
     MutexLock lock(mutex_);

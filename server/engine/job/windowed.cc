@@ -16,8 +16,8 @@ Buffers Job::BuffersOf(int64_t range) const {
   if (!window_) return resources_.buffers;
   const int64_t begin = operation_->range_bytes(range).begin, slot = window_->PlaceOf(begin).at;
   Buffers buffers = resources_.buffers;
-  for (size_t i = 0; i < resources_.there.size(); ++i)
-    buffers.operands[i] += resources_.there[i] ? begin : slot;  // what is there lies whole
+  for (size_t i = 0; i < places().operands.size(); ++i)
+    buffers.operands[i] += Arrives(places().operands[i]) ? slot : begin;  // what is there lies whole
   if (ResultInRing()) buffers.results[0] += slot;
   return buffers;
 }
@@ -26,24 +26,9 @@ std::byte* Job::ResultAt(int64_t offset) const {
   return resources_.buffers.results[0] + (ResultInRing() ? window_->PlaceOf(offset).at : offset);
 }
 
-int64_t Job::OutputEnd(int64_t offset) const {
-  const int64_t total = operation_->result_bytes();
-  if (ResultInRing()) return offset + std::min(window_->PlaceOf(offset).bytes, block_bytes());
-  return std::min((offset / block_bytes() + 1) * block_bytes(), total);
-}
-
-void Job::WakeBlockWaitersLocked(Deferred* later) {
-  const auto woken = std::stable_partition(
-      block_waiters_.begin(), block_waiters_.end(),
-      [this](const BlockWaiter& waiter) TILEWIRE_REQUIRES(mutex_) { return !MayTakeLocked(waiter.index); });
-  for (auto waiter = woken; waiter != block_waiters_.end(); ++waiter)
-    later->calls.push_back(std::move(waiter->function));
-  block_waiters_.erase(woken, block_waiters_.end());
-}
-
 void Job::LeaveLocked(int64_t range, int64_t bytes, Deferred* later) {
   window_->Leave(range, bytes);
-  WakeBlockWaitersLocked(later);
+  input_.Wake(&later->calls);
   PumpRegionsLocked(later);
 }
 
@@ -60,19 +45,15 @@ void Job::ReturnPiece(int64_t offset, int64_t bytes) {
 /// bytes that the others wait for. Regions always bring theirs.
 void Job::CheckWindowLocked(Deferred* later) {
   if (!window_) return;
-  const auto operands = static_cast<int64_t>(in_regions_.size());
-  if (operands > 0 && region_begun_ / operands * block_bytes() <= window_->lowest_missing()) return;
+  if (region_copies_.any() && grid_.begin(region_copies_.lowest_block()) <= window_->lowest_missing()) return;
   const BlockWaiter* blamed = nullptr;
-  for (size_t stream = 0; stream < streams_.size(); ++stream) {
-    if (streams_[stream].half_closed) continue;
-    const auto waiter = std::find_if(
-        block_waiters_.begin(), block_waiters_.end(),
-        [stream](const BlockWaiter& candidate) { return candidate.stream == static_cast<int>(stream); });
-    if (waiter == block_waiters_.end() || !window_->Beyond(waiter->index)) return;
-    blamed = &*waiter;
+  for (int stream = 0; stream < streams_.count(); ++stream) {
+    if (streams_.half_closed(stream)) continue;
+    blamed = input_.WaiterOf(stream);
+    if (!blamed || !window_->Beyond(blamed->index)) return;
   }
   if (!blamed) return;
-  const std::string offset = std::to_string(blamed->index * block_bytes());
+  const std::string offset = std::to_string(grid_.begin(blamed->index));
   const std::string missing = std::to_string(window_->lowest_missing());
   FailLocked(
       Status({.code = Code::kFailedPrecondition,

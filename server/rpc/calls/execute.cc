@@ -86,32 +86,33 @@ int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
   return call.shared().receive_window + NextMessageBytes(message_bytes);
 }
 
-/// One message after Open; `receive` is its span as far as it is known.
-QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, Span receive) {
-  const auto envelope = wire::SplitExecute(message.pieces());
-  if (envelope && envelope->chunk) {
-    receive.index = envelope->chunk->offset / static_cast<uint64_t>(call.job->block_bytes());
-    receive.bytes = envelope->chunk->data_bytes;
-    receive.operand = envelope->chunk->operand;
-  }
-  call.job->AddSpan(receive);
-  if (!envelope) co_return envelope.error();
-  if (!envelope->chunk)
-    co_return BadOrder("a second open or join, or an unknown message; after the first only chunks follow");
-  const wire::ChunkView& chunk = *envelope->chunk;
-  if (chunk.crc32c) {
-    const uint32_t actual = wire::Crc32c(chunk.data);
-    if (actual != *chunk.crc32c)
-      co_return Status({.code = Code::kDataLoss,
-                        .reason = "CHECKSUM",
-                        .message = "chunk at operand " + std::to_string(chunk.operand) + ", offset " +
-                                   std::to_string(chunk.offset) + ": crc32c is " + std::to_string(actual) +
-                                   ", the client says " + std::to_string(*chunk.crc32c),
-                        .field = "chunk.crc32c",
-                        .value = std::to_string(*chunk.crc32c),
-                        .allowed = std::to_string(actual)});
-  }
-  co_return co_await Feed(call, *call.job, *call.intake, chunk.operand, chunk.offset, chunk.data);
+/// One message after Open.
+Result<wire::ChunkView> ParseChunk(const Received& message) {
+  TILEWIRE_ASSIGN_OR_RETURN(auto envelope, wire::SplitExecute(message.pieces()));
+  if (!envelope.chunk)
+    return Fail(BadOrder("a second open or join, or an unknown message; after the first only chunks follow"));
+  wire::ChunkView& chunk = *envelope.chunk;
+  if (!chunk.crc32c) return std::move(chunk);
+  const uint32_t actual = wire::Crc32c(chunk.data);
+  if (actual == *chunk.crc32c) return std::move(chunk);
+  return Fail(Status({.code = Code::kDataLoss,
+                      .reason = "CHECKSUM",
+                      .message = "chunk at operand " + std::to_string(chunk.operand) + ", offset " +
+                                 std::to_string(chunk.offset) + ": crc32c is " + std::to_string(actual) +
+                                 ", the client says " + std::to_string(*chunk.crc32c),
+                      .field = "chunk.crc32c",
+                      .value = std::to_string(*chunk.crc32c),
+                      .allowed = std::to_string(actual)}));
+}
+
+QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, TimePoint asked, TimePoint came) {
+  const auto chunk = ParseChunk(message);
+  if (!chunk) co_return chunk.error();
+  const engine::Intake::Chunk part{.operand = chunk->operand,
+                                   .offset = chunk->offset,
+                                   .slices = chunk->data,
+                                   .received = std::pair(asked, came)};
+  co_return co_await Feed(call, *call.intake, part);
 }
 
 /// Whether the next message may come while the last one, of `message_bytes`, is still here.
@@ -123,16 +124,16 @@ QueueTask<Status> ReadAll(ExecuteCall& call) {
   for (;;) {
     Received message;
     if (!call.next_read.pending()) BeginRead(call);
-    Span receive{.stage = Stage::kReceive, .begin = Clock::now(), .track = Track(call)};
+    const TimePoint asked = Clock::now();
     const auto read = co_await AwaitRead(call, &message);
     if (!read) co_return read.error();
     if (!*read) break;
-    receive.end = Clock::now();
+    const TimePoint came = Clock::now();
     call.Took(message.bytes());
     call.holding.Admit(HeldWhileReading(call, message.bytes()));
     // At once: what is checked, copied or waits for a block below would else keep the client waiting, too.
     if (MayReadAhead(call, message.bytes())) BeginRead(call);
-    if (Status status = co_await TakeChunk(call, message, receive); !status.ok()) co_return status;
+    if (Status status = co_await TakeChunk(call, message, asked, came); !status.ok()) co_return status;
     call.idle_watch().blocks_read = call.intake->blocks_done();
     message.Clear();
     call.held_ahead.Release();

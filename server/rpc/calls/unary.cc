@@ -60,7 +60,8 @@ QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, con
   engine::Intake intake(job);
   for (uint32_t i = 0; i < view.operands.size(); ++i) {
     if (!job->streamed(i)) continue;
-    const Status fed = co_await Feed(call, *job, intake, i, 0, view.operands[i].data);
+    const engine::Intake::Chunk part{.operand = i, .slices = view.operands[i].data};
+    const Status fed = co_await Feed(call, intake, part);
     if (!fed.ok()) co_return fed;
   }
   co_return Status();

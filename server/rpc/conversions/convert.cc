@@ -64,10 +64,10 @@ void ToProto(const Timing& timing, v1::Timing* out) {
 void DescribeResult(const engine::Job& job, size_t result, v1::ArrayResult* out) {
   ToProto(job.operation().results()[result], out->mutable_spec());
   if (job.stores()) out->set_array(job.stored_id(result));
-  const engine::RegionPart& part = job.result_region();
+  const engine::RegionPart* const part = job.result_region();
   if (!part) return;
-  out->mutable_region()->set_region(part.region->id());
-  out->mutable_region()->set_offset(part.offset +
+  out->mutable_region()->set_region(part->region->id());
+  out->mutable_region()->set_offset(part->offset +
                                     static_cast<uint64_t>(job.operation().result_offset(result)));
 }
 
