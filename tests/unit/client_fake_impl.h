@@ -83,8 +83,8 @@ class FakeServer::Impl final : public v1::Kernels::Service,
   /// An operand of a unary call.
   grpc::Status Take(const v1::Operand& operand, const std::string& field, Computed* out);
   /// A unary call with one operand; `compute(op, spec, bytes)` gives its result.
-  template <typename Request, typename Response, typename Compute>
-  grpc::Status OneOperand(grpc::ServerContext* context, const Request& request, const Compute& compute,
+  template <typename Request, typename Response, typename Function>
+  grpc::Status OneOperand(grpc::ServerContext* context, const Request& request, const Function& compute,
                           Response* response);
   template <typename Response>
   grpc::Status Answer(const Result<Computed>& computed, const v1::Options& options, uint64_t bytes_in,

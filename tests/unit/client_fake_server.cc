@@ -100,9 +100,9 @@ grpc::Status FakeServer::Impl::Rmse(grpc::ServerContext* context, const v1::Rmse
                 response);
 }
 
-template <typename Request, typename Response, typename Compute>
+template <typename Request, typename Response, typename Function>
 grpc::Status FakeServer::Impl::OneOperand(grpc::ServerContext* context, const Request& request,
-                                          const Compute& compute, Response* response) {
+                                          const Function& compute, Response* response) {
   FakeBehaviour behaviour;
   if (auto status = Begin(context, false, &behaviour); !status.ok()) return status;
   if (behaviour.silent) return AwaitCancel(context);
