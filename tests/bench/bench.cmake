@@ -10,7 +10,7 @@ set_tests_properties(bench.engine PROPERTIES PASS_REGULAR_EXPRESSION "transpose_
 if(NOT TILEWIRE_RPC)
   return()
 endif()
-add_executable(tilewire_raw_peer ${CMAKE_CURRENT_LIST_DIR}/raw_peer.cc)
+add_executable(tilewire_raw_peer ${CMAKE_CURRENT_LIST_DIR}/raw_peer.cc ${CMAKE_CURRENT_LIST_DIR}/callback_sink.cc)
 target_link_libraries(tilewire_raw_peer PRIVATE tilewire_rpc tilewire_ops)
 set(bench_sources main bench report child raw_client wire small mixed callers access overload actives crowd)
 list(TRANSFORM bench_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

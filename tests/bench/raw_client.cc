@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <stdexcept>
 
 namespace tilewire::bench {
@@ -13,6 +14,40 @@ using Stub = grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>;
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+/// Pushes by callbacks, of which gRPC calls one at a time.
+class PushReactor : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  PushReactor(Stub* stub, const char* data, size_t bytes, size_t message_bytes)
+      : data_(data), bytes_(bytes), message_bytes_(message_bytes) {
+    stub->PrepareBidiStreamingCall(&context_, "/raw/sink", grpc::StubOptions(), this);
+    StartRead(&reply_);
+    Next();
+    StartCall();
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) Next();
+  }
+  void OnDone(const grpc::Status& status) override { status_.set_value(status); }
+  grpc::Status Wait() { return status_.get_future().get(); }
+
+ private:
+  void Next() {
+    if (at_ >= bytes_) return StartWritesDone();
+    grpc::Slice slice(const_cast<char*>(data_) + at_, std::min(message_bytes_, bytes_ - at_),
+                      grpc::Slice::STATIC_SLICE);
+    at_ += slice.size();
+    message_ = grpc::ByteBuffer(&slice, 1);
+    StartWrite(&message_);
+  }
+
+  const char* const data_;
+  const size_t bytes_, message_bytes_;
+  size_t at_ = 0;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer message_, reply_;
+  std::promise<grpc::Status> status_;
+};
 }  // namespace
 
 struct RawClient::Impl {
@@ -66,6 +101,14 @@ double RawClient::Push(const char* data, size_t bytes, size_t message_bytes) {
   }
   if (!ok || !status.ok()) throw std::runtime_error("raw sink: " + status.error_message());
   return seconds;
+}
+
+double RawClient::PushByCallbacks(const char* data, size_t bytes, size_t message_bytes) {
+  const double begin = Now();
+  PushReactor push(impl_->stub.get(), data, bytes, message_bytes);
+  const grpc::Status status = push.Wait();
+  if (!status.ok()) throw std::runtime_error("raw sink: " + status.error_message());
+  return Now() - begin;
 }
 
 std::vector<double> RawClient::Echo(size_t bytes, int count, double hold_us, bool apart) {

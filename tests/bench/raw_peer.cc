@@ -3,17 +3,16 @@
 //   answers one empty message at half-close
 //   /raw/echo: bidirectional; sends every message back, after as many microseconds of work as the call's
 //   hold-us says, or hold-apart-us, where a thread of its own does the work and sends the message
+// and, on another port, the same sink as fast as gRPC knows how (callback_sink.h).
 // Arguments: bytes of the pool, of the receive quota and of the receive window; each may be left out.
-// Prints "raw ready ADDR" and runs until SIGTERM.
+// Prints "raw ready ADDR fastest-sink ADDR" and runs until SIGTERM.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +22,8 @@
 #include "server/ops/process.h"
 #include "server/rpc/transport/coroutine.h"
 #include "server/rpc/transport/transport.h"
+#include "tests/bench/callback_sink.h"
+#include "tests/bench/pool.h"
 
 namespace {
 
@@ -38,10 +39,7 @@ void WorkUntil(Until until) {
 
 class Peer {
  public:
-  Peer(size_t pool_bytes, const rpc::ReceiveLimits& limits) : pool_bytes_(pool_bytes) {
-    pool_ = static_cast<char*>(
-        mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    std::memset(pool_, 1, pool_bytes);
+  Peer(bench::Pool* pool, const rpc::ReceiveLimits& limits) : pool_(pool) {
     grpc::ServerBuilder builder;
     rpc::ApplyTransportSettings(limits, &builder);
     builder.RegisterAsyncGenericService(&service_);
@@ -101,7 +99,7 @@ class Peer {
         call->BeginRead();
       } else {
         call->BeginRead();
-        CopyIntoPool(message);
+        pool_->Copy(message);
       }
     }
     grpc::ByteBuffer empty;
@@ -118,24 +116,9 @@ class Peer {
         std::strtod(std::string(asked->second.data(), asked->second.size()).c_str(), nullptr));
   }
 
-  void CopyIntoPool(const grpc::ByteBuffer& message) {
-    std::vector<grpc::Slice> slices;
-    (void)message.Dump(&slices);
-    size_t at = next_.fetch_add(message.Length());
-    for (const auto& slice : slices) {
-      const size_t start = at % pool_bytes_;
-      const size_t first = std::min(slice.size(), pool_bytes_ - start);
-      std::memcpy(pool_ + start, slice.begin(), first);
-      std::memcpy(pool_, slice.begin() + first, slice.size() - first);
-      at += slice.size();
-    }
-  }
-
   SerialThread worker_{"held-apart"};
-  const size_t pool_bytes_;
-  char* pool_;
+  bench::Pool* const pool_;
   int port_ = 0;
-  std::atomic<size_t> next_{0};
   std::atomic<int> active_{0};
   grpc::AsyncGenericService service_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
@@ -153,8 +136,10 @@ int main(int argc, char** argv) {
   rpc::ReceiveLimits limits;
   limits.quota = argument(2, limits.quota);
   limits.window = argument(3, limits.window);
-  Peer peer(static_cast<size_t>(argument(1, kGiB)), limits);
-  std::printf("raw ready localhost:%d\n", peer.port());
+  bench::Pool pool(static_cast<size_t>(argument(1, kGiB)));
+  Peer peer(&pool, limits);
+  const bench::CallbackSink fastest(&pool);
+  std::printf("raw ready localhost:%d fastest-sink localhost:%d\n", peer.port(), fastest.port());
   std::fflush(stdout);
   ops::WaitForSignal();
 }

@@ -18,33 +18,58 @@ struct Flags {
   int rounds = 5, connections = 1;
 };
 
+using Sinks = std::vector<std::unique_ptr<RawClient>>;
+
+Sinks Connect(const std::string& address, int connections) {
+  Sinks sinks;
+  for (int i = 0; i < connections; ++i) sinks.push_back(std::make_unique<RawClient>(address));
+  return sinks;
+}
+
 /// Seconds until every sink has its equal share of the bytes.
-double PushAll(const std::vector<std::unique_ptr<RawClient>>& sinks, const char* data, size_t bytes,
+double PushAll(const Sinks& sinks, decltype(&RawClient::Push) push, const char* data, size_t bytes,
                size_t message_bytes) {
   const size_t share = bytes / sinks.size();
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::future<double>> pushes;
   for (size_t i = 0; i < sinks.size(); ++i)
-    pushes.push_back(std::async(std::launch::async,
-                                [&, i] { return sinks[i]->Push(data + i * share, share, message_bytes); }));
-  for (auto& push : pushes) push.get();  // throws what a sink threw
+    pushes.push_back(std::async(
+        std::launch::async, [&, i] { return (*sinks[i].*push)(data + i * share, share, message_bytes); }));
+  for (auto& pushed : pushes) pushed.get();  // throws what a sink threw
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void Print(const Child& server, const Flags& flags, const std::vector<double>& theirs,
-           const std::vector<double>& ours, const client::Timing& timing) {
+/// GB/s of each round.
+struct Rates {
+  std::vector<double> sinks, fastest, ours;
+};
+
+void PrintRate(const char* name, const std::vector<double>& rates) {
+  std::printf("  %-22s %7.3f GB/s (%.3f–%.3f)", name, Median(rates), Quantile(rates, 0), Quantile(rates, 1));
+}
+
+void Print(const Child& server, const Flags& flags, const Rates& rates, const client::Timing& timing) {
   std::printf("%s\n", server.ready_line().c_str());
   std::printf("%d connection%s, %zu MiB, %zu KiB messages, median (min–max) of %d\n", flags.connections,
               flags.connections == 1 ? "" : "s", flags.mebibytes, flags.message_kib, flags.rounds);
-  std::printf("  raw gRPC sink     %7.3f GB/s (%.3f–%.3f)\n", Median(theirs), Quantile(theirs, 0),
-              Quantile(theirs, 1));
-  std::printf("  tilewire RMSE     %7.3f GB/s (%.3f–%.3f)   %.1f%% of the sink\n", Median(ours),
-              Quantile(ours, 0), Quantile(ours, 1), 100 * Median(ours) / Median(theirs));
+  PrintRate("raw gRPC sink", rates.fastest);
+  std::printf("\n");
+  PrintRate("raw sink by queues", rates.sinks);
+  std::printf("   %.1f%% of the sink\n", 100 * Median(rates.sinks) / Median(rates.fastest));
+  PrintRate("tilewire RMSE", rates.ours);
+  std::printf("   %.1f%% of the sink, %.1f%% of the one by queues\n",
+              100 * Median(rates.ours) / Median(rates.fastest),
+              100 * Median(rates.ours) / Median(rates.sinks));
   std::printf(
       "  last call, %u streams: stage %.0f us, h2d %.0f us, kernel %.0f us, wall %.0f us, overlap %.2f, "
       "bottleneck %s\n",
       timing.streams, timing.stage_us.value_or(0), timing.h2d_us.value_or(0), timing.kernel_us.value_or(0),
       timing.wall_us, timing.overlap.value_or(0), timing.bottleneck.c_str());
+}
+
+/// Of the raw peer's other sink: the last word of its line.
+std::string FastestSink(const Child& raw) {
+  return raw.ready_line().substr(raw.ready_line().rfind(' ') + 1);
 }
 
 int Wire(const Common& common, const Flags& flags) {
@@ -59,25 +84,29 @@ int Wire(const Common& common, const Flags& flags) {
   const Child server = StartServer(common, server_flags);
   const Child raw("tilewire_raw_peer", raw_flags);
   auto client = client::Client::Connect(server.address());
-  std::vector<std::unique_ptr<RawClient>> sinks;
-  for (int i = 0; i < flags.connections; ++i) sinks.push_back(std::make_unique<RawClient>(raw.address()));
+  const Sinks sinks = Connect(raw.address(), flags.connections);
+  const Sinks fastest = Connect(FastestSink(raw), flags.connections);
   const auto a = Source(data, count), b = Source(data + count, count);
   client::CallOptions options;
   options.message_bytes = flags.message_kib << 10;
   options.connections = static_cast<uint32_t>(flags.connections);
-  std::vector<double> ours, theirs;
+  Rates rates;
   client::Timing timing;
+  const auto bytes_of = reinterpret_cast<const char*>(data);
+  const auto rate = [&](double seconds) { return static_cast<double>(bytes) / seconds / 1e9; };
   for (int round = -1; round < flags.rounds; ++round) {  // the first one warms up
-    const double raw_seconds =
-        PushAll(sinks, reinterpret_cast<const char*>(data), bytes, options.message_bytes);
+    const double raw_seconds = PushAll(sinks, &RawClient::Push, bytes_of, bytes, options.message_bytes);
+    const double best_seconds =
+        PushAll(fastest, &RawClient::PushByCallbacks, bytes_of, bytes, options.message_bytes);
     const auto reply = client.Rmse(a, b, {}, options);
     if (!reply) throw std::runtime_error(reply.error().ToString());
     if (round < 0) continue;
-    theirs.push_back(static_cast<double>(bytes) / raw_seconds / 1e9);
-    ours.push_back(static_cast<double>(bytes) / (reply->reply.client_wall_us * 1e-6) / 1e9);
+    rates.sinks.push_back(rate(raw_seconds));
+    rates.fastest.push_back(rate(best_seconds));
+    rates.ours.push_back(rate(reply->reply.client_wall_us * 1e-6));
     timing = reply->reply.timing;
   }
-  Print(server, flags, theirs, ours, timing);
+  Print(server, flags, rates, timing);
   return 0;
 }
 
