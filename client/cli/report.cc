@@ -17,14 +17,15 @@ using nlohmann::ordered_json;
 
 using StageTime = std::pair<const char*, std::optional<double>>;
 
-std::array<StageTime, 7> Stages(const client::Timing& t) {
+std::array<StageTime, 8> Stages(const client::Timing& t) {
   return {{{"queue", t.queue_us},
            {"receive", t.receive_us},
            {"stage", t.stage_us},
            {"h2d", t.h2d_us},
            {"kernel", t.kernel_us},
            {"d2h", t.d2h_us},
-           {"send", t.send_us}}};
+           {"send", t.send_us},
+           {"other", t.other_us}}};
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ inline constexpr StageColour kStageColours[] = {
     {"finish", "#004d38", "#63dbb6"},
     {"d2h", "#cc79a7", "#cc79a7"},
     {"send", "#c65500", "#dd6b1f"},
+    {"other", "#57606a", "#b8c1ca"},
     // The client's, without `receive`.
     {"call", "#6d7680", "#8d96a0"},
     {"retry", "#b3261e", "#ff8a7f"},

@@ -13,8 +13,8 @@ constexpr Paint kClient[] = {
     {"result", true}, {"exchange", true}, {"receive", true},  {"sink", false},
 };
 constexpr Paint kServer[] = {
-    {"queue", true},   {"receive", false}, {"stage", false}, {"h2d", false},
-    {"kernel", false}, {"finish", false},  {"d2h", false},   {"send", false},
+    {"queue", true},   {"receive", false}, {"stage", false}, {"h2d", false},   {"kernel", false},
+    {"finish", false}, {"d2h", false},     {"send", false},  {"other", false},
 };
 
 }  // namespace
@@ -56,7 +56,7 @@ double StageMicros(const client::Reply& reply, const std::vector<Track>& tracks,
   const client::Timing& t = reply.timing;
   const std::pair<const char*, std::optional<double>> told[] = {
       {"queue", t.queue_us},   {"receive", t.receive_us}, {"stage", t.stage_us}, {"h2d", t.h2d_us},
-      {"kernel", t.kernel_us}, {"d2h", t.d2h_us},         {"send", t.send_us}};
+      {"kernel", t.kernel_us}, {"d2h", t.d2h_us},         {"send", t.send_us},   {"other", t.other_us}};
   for (const auto& [name, us] : told)
     if (server && us && stage == name) return *us;
   Track all{.server = server, .name = stage, .pieces = {}};

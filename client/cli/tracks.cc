@@ -38,7 +38,7 @@ std::string NameOf(const Key& key) {
   }
   const auto stage = static_cast<Stage>(row);
   const bool lane = stage == Stage::kH2D || stage == Stage::kKernel || stage == Stage::kD2H;
-  if (stage == Stage::kQueue) return Name(stage);
+  if (stage == Stage::kQueue || stage == Stage::kOther) return Name(stage);
   return Name(stage) + std::string(lane ? ", lane " : ", stream ") + std::to_string(number);
 }
 
@@ -86,6 +86,8 @@ std::vector<Track> TracksOf(const client::Reply& reply) {
   for (const ServerSpan& span : reply.timing.spans)
     pieces[{true, static_cast<int>(span.stage), span.stage == Stage::kQueue ? 0 : span.track}].push_back(
         PieceOf(span, reply));
+  for (const ServerSpan& span : client::OtherSpans(reply.timing))
+    pieces[{true, static_cast<int>(span.stage), 0}].push_back(PieceOf(span, reply));
   std::vector<Track> tracks;
   for (auto& [key, row] : pieces) {
     // What begins first comes first, and at the same time what lasts longer: so inner pieces follow outer

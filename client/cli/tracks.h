@@ -26,8 +26,8 @@ struct Track {
 };
 
 /// The tracks of a traced reply in the order of the data's way: the client's call, streams out and in; the
-/// server's queue, receive, stage, h2d, kernel, d2h, send, each by stream or lane. Pieces ascend. Empty
-/// without a trace.
+/// server's queue, receive, stage, h2d, kernel, d2h, send, each by stream or lane, and other, what none of
+/// them covers. Pieces ascend. Empty without a trace.
 std::vector<Track> TracksOf(const client::Reply& reply);
 
 /// "server cpu", "client".

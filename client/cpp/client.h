@@ -38,6 +38,7 @@ namespace tilewire::client {
 /// See tilewire.v1.Timing for each field.
 struct Timing {
   std::optional<double> queue_us, receive_us, stage_us, h2d_us, kernel_us, d2h_us, send_us;
+  std::optional<double> other_us;  ///< in none of these stages: wall_us less the union of all their spans
   double wall_us = 0;
   uint64_t bytes_in = 0, bytes_out = 0, blocks = 0, ranges = 0;
   uint32_t lanes = 0, streams = 0;

@@ -81,6 +81,7 @@ Timing FromProto(const v1::Timing& t) {
   out.kernel_us = Optional(t.has_kernel_us(), t.kernel_us());
   out.d2h_us = Optional(t.has_d2h_us(), t.d2h_us());
   out.send_us = Optional(t.has_send_us(), t.send_us());
+  out.other_us = Optional(t.has_other_us(), t.other_us());
   out.overlap = Optional(t.has_overlap(), t.overlap());
   out.wall_us = t.wall_us();
   out.bytes_in = t.bytes_in();

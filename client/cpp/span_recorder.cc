@@ -10,8 +10,8 @@
 namespace tilewire::client {
 
 const char* Name(Stage stage) {
-  static constexpr const char* kNames[kStageCount] = {"",    "queue",  "receive", "stage",
-                                                      "h2d", "kernel", "d2h",     "send"};
+  static constexpr const char* kNames[kStageCount] = {"",       "queue", "receive", "stage", "h2d",
+                                                      "kernel", "d2h",   "send",    "other"};
   const auto index = static_cast<size_t>(stage);
   return index < std::size(kNames) ? kNames[index] : "";
 }
@@ -20,6 +20,22 @@ const char* Name(ClientStage stage) {
   static constexpr const char* kNames[kClientStageCount] = {
       "call", "retry", "connect", "open", "write", "result", "receive", "sink", "exchange"};
   return kNames[static_cast<size_t>(stage)];
+}
+
+std::vector<ServerSpan> OtherSpans(const Timing& timing) {
+  if (!timing.other_us || timing.spans.empty() || timing.spans_dropped > 0) return {};
+  std::vector<std::pair<double, double>> covered;
+  covered.reserve(timing.spans.size() + 1);
+  for (const ServerSpan& span : timing.spans) covered.emplace_back(span.begin_us, span.end_us);
+  std::sort(covered.begin(), covered.end());
+  covered.emplace_back(timing.wall_us, timing.wall_us);
+  std::vector<ServerSpan> gaps;
+  double since = 0;
+  for (const auto& [begin, end] : covered) {
+    if (begin > since) gaps.push_back({Stage::kOther, since, begin, 0, 0, 0, 0});
+    since = std::max(since, end);
+  }
+  return gaps;
 }
 
 void SpanRecorder::Add(const ClientSpan& span) {

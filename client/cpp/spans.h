@@ -9,10 +9,10 @@
 namespace tilewire::client {
 
 /// Stages of a call at the server. Numbers equal tilewire.v1.Stage.
-enum class Stage : uint8_t { kQueue = 1, kReceive, kStage, kH2D, kKernel, kD2H, kSend };
-inline constexpr int kStageCount = 8;  ///< for arrays indexed by Stage; 0 is unused
+enum class Stage : uint8_t { kQueue = 1, kReceive, kStage, kH2D, kKernel, kD2H, kSend, kOther };
+inline constexpr int kStageCount = 9;  ///< for arrays indexed by Stage; 0 is unused
 
-/// "queue", "receive", "stage", "h2d", "kernel", "d2h", "send".
+/// "queue", "receive", "stage", "h2d", "kernel", "d2h", "send", "other".
 const char* Name(Stage stage);
 
 /// One timed piece of a stage at the server; see tilewire.v1.Span.
@@ -24,6 +24,13 @@ struct ServerSpan {
   uint64_t bytes;           ///< 0: unknown
   uint32_t operand;
 };
+
+struct Timing;
+
+/// Timing::other_us piece by piece: the gaps that the server's spans leave between 0 and wall_us, as spans of
+/// Stage::kOther, ascending. Empty where the spans do not tell them: without a trace, where spans were
+/// dropped, and from servers that do not know `other`. Thread-safe.
+std::vector<ServerSpan> OtherSpans(const Timing& timing);
 
 /// What a call does on this side.
 enum class ClientStage : uint8_t {

@@ -31,7 +31,9 @@ void CallStats::Add(const Answer& answer, double latency_us, double service_us) 
   region_bytes += answer.region_bytes;
   if (!answer.reply) return;
   const client::Timing& t = answer.reply->timing;
-  const std::array observed{t.queue_us, t.receive_us, t.stage_us, t.h2d_us, t.kernel_us, t.d2h_us, t.send_us};
+  const std::array observed{t.queue_us,  t.receive_us, t.stage_us, t.h2d_us,
+                            t.kernel_us, t.d2h_us,     t.send_us,  t.other_us};
+  static_assert(observed.size() == kStageNames.size());
   for (size_t i = 0; i < observed.size(); ++i)
     if (observed[i]) stages[i].Add(*observed[i]);
   if (t.overlap) overlap.Add(*t.overlap);

@@ -12,8 +12,8 @@
 
 namespace tilewire::load {
 
-inline constexpr std::array<const char*, 7> kStageNames{"queue",  "receive", "stage", "h2d",
-                                                        "kernel", "d2h",     "send"};
+inline constexpr std::array<const char*, 8> kStageNames{"queue",  "receive", "stage", "h2d",
+                                                        "kernel", "d2h",     "send",  "other"};
 /// Kinds of errors that are kept apart; the rest counts as "OTHER".
 inline constexpr size_t kMaxErrorKinds = 32;
 
@@ -35,7 +35,7 @@ struct CallStats {
   std::map<std::string, uint64_t> errors;
   uint64_t bytes = 0, resident_bytes = 0, region_bytes = 0;  ///< of good calls, as in Answer
   Histogram latency, service;  ///< from the intended and from the actual start, of answered calls
-  std::array<Mean, 7> stages;  ///< as kStageNames, of good calls
+  std::array<Mean, kStageNames.size()> stages;  ///< as kStageNames, of good calls
   Mean overlap;
   std::map<std::string, uint64_t> bottlenecks;  ///< that the server named, of good calls
 

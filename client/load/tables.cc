@@ -65,7 +65,7 @@ std::vector<std::string> StatRow(const ordered_json& stat) {
 }
 
 std::string StagesText(const ordered_json& stats) {
-  Rows rows{{"server time", "queue", "receive", "stage", "h2d", "kernel", "d2h", "send", "overlap"}};
+  Rows rows{{"server time", "queue", "receive", "stage", "h2d", "kernel", "d2h", "send", "other", "overlap"}};
   for (const ordered_json& stat : stats) {
     std::vector<std::string> row{stat["name"].get<std::string>()};
     for (size_t i = 1; i + 1 < rows[0].size(); ++i)

@@ -20,13 +20,15 @@ std::string Lookup(const std::array<Words, kCount>& table, std::string_view name
 }  // namespace
 
 std::string StageInWords(std::string_view stage) {
-  static constexpr std::array<Words, 7> kStages{{{"queue", "waiting for admission"},
-                                                 {"receive", "receiving (gRPC and the socket)"},
-                                                 {"stage", "copying out of messages (the server's memory)"},
-                                                 {"h2d", "copying to the device (PCIe)"},
-                                                 {"kernel", "the kernels (the device)"},
-                                                 {"d2h", "copying from the device (PCIe)"},
-                                                 {"send", "sending (gRPC and the socket)"}}};
+  static constexpr std::array<Words, 8> kStages{
+      {{"queue", "waiting for admission"},
+       {"receive", "receiving (gRPC and the socket)"},
+       {"stage", "copying out of messages (the server's memory)"},
+       {"h2d", "copying to the device (PCIe)"},
+       {"kernel", "the kernels (the device)"},
+       {"d2h", "copying from the device (PCIe)"},
+       {"send", "sending (gRPC and the socket)"},
+       {"other", "what no stage covers (dispatch, parsing, waking threads)"}}};
   return Lookup(kStages, stage);
 }
 

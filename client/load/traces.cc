@@ -27,6 +27,9 @@ std::vector<DrawnSpan> SpansOf(const client::Reply& reply) {
   for (const client::ServerSpan& span : reply.timing.spans)
     spans.push_back({"server", (OnLane(span.stage) ? "lane " : "stream ") + std::to_string(span.track),
                      client::Name(span.stage), span.begin_us + origin, span.end_us + origin});
+  for (const client::ServerSpan& span : client::OtherSpans(reply.timing))
+    spans.push_back(
+        {"server", "other", client::Name(span.stage), span.begin_us + origin, span.end_us + origin});
   return spans;
 }
 

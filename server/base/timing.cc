@@ -18,6 +18,8 @@ const char* StageName(Stage stage) {
       return "d2h";
     case Stage::kSend:
       return "send";
+    case Stage::kOther:
+      return "other";
   }
   return "";
 }

@@ -20,9 +20,10 @@ enum class Stage : uint8_t {
   kH2D = 4,
   kKernel = 5,
   kD2H = 6,
-  kSend = 7
+  kSend = 7,
+  kOther = 8  ///< what no span covers; no span has it
 };
-inline constexpr int kStageCount = 8;  ///< for arrays indexed by Stage; 0 is unused
+inline constexpr int kStageCount = 9;  ///< for arrays indexed by Stage; 0 is unused
 
 /// One timed piece of a stage on the host's steady clock.
 struct Span {
@@ -34,7 +35,8 @@ struct Span {
   uint32_t operand = 0;  ///< of the block, on its way in; when sent, its result
 };
 
-/// Filled when a job ends. Stage times are unions of spans, microseconds; < 0: not observed.
+/// Filled when a job ends. Stage times are unions of spans, that of kOther what they leave of wall_us;
+/// microseconds; < 0: not observed.
 struct Timing {
   std::array<double, kStageCount> stage_us;
   double wall_us = 0;
@@ -53,7 +55,7 @@ struct Timing {
   double of(Stage stage) const { return stage_us[static_cast<size_t>(stage)]; }
 };
 
-/// "queue", "receive", "stage", "h2d", "kernel", "d2h", "send".
+/// "queue", "receive", "stage", "h2d", "kernel", "d2h", "send", "other".
 const char* StageName(Stage stage);
 
 }  // namespace tilewire

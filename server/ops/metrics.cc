@@ -91,10 +91,12 @@ Metrics::Metrics(std::string_view version, std::string_view device, std::functio
                     .Register(*registry_);
   joined_ = &joins.Add({{"status", "OK"}});
   lost_ = &joins.Add({{"status", "other"}});
-  auto& stages = BuildHistogram()
-                     .Name("tilewire_stage_seconds")
-                     .Help("Time of jobs by stage: unions of spans, so stages of one job overlap")
-                     .Register(*registry_);
+  auto& stages =
+      BuildHistogram()
+          .Name("tilewire_stage_seconds")
+          .Help(
+              "Time of jobs by stage: unions of spans, so stages of one job overlap; other: what none covers")
+          .Register(*registry_);
   for (int i = 1; i < kStageCount; ++i) {
     stages_[static_cast<size_t>(i)] =
         &stages.Add({{"stage", StageName(static_cast<Stage>(i))}}, SecondsBuckets());

@@ -127,8 +127,10 @@ def rows_of(rounds):
         if None not in ours:  # a tail that too few calls of a round support is not told
             rows.append(make_row(f"latency {key}, us", ours, values_of(independent, "latency_us", key), "independent client",
                                  key == "p50"))
+    # What no stage covers ends with the reply for the client, with the call for the server's metrics.
     rows += [make_row(f"{stage} at the server, us", values_of(load, "stages_us", stage),
-                      values_of(load, "server", "stages_us", stage), there, True) for stage in load[0]["stages_us"]]
+                      values_of(load, "server", "stages_us", stage), there, True)
+             for stage in load[0]["stages_us"] if stage != "other"]
     walls = [values_of(runs, "server", "wall_us") for runs in (load, independent)]
     rows.append(make_row("time at the server, us", *walls, "server's own, under the independent client", False))
     outside = [[mean - wall for mean, wall in zip(values_of(runs, "latency_us", "mean"), wall_us)]

@@ -27,12 +27,13 @@ void PrintStages(const std::vector<client::Timing>& timings) {
     for (const auto& timing : timings) values.push_back(field(timing));
     return Median(values);
   };
-  std::printf("    server: wall %.0f us; stage %.1f, h2d %.1f, kernel %.1f, d2h %.1f us\n",
+  std::printf("    server: wall %.0f us; stage %.1f, h2d %.1f, kernel %.1f, d2h %.1f, other %.1f us\n",
               median([](const auto& t) { return t.wall_us; }),
               median([](const auto& t) { return t.stage_us.value_or(0); }),
               median([](const auto& t) { return t.h2d_us.value_or(0); }),
               median([](const auto& t) { return t.kernel_us.value_or(0); }),
-              median([](const auto& t) { return t.d2h_us.value_or(0); }));
+              median([](const auto& t) { return t.d2h_us.value_or(0); }),
+              median([](const auto& t) { return t.other_us.value_or(0); }));
 }
 
 /// Alternately, so that both meet the same machine: what the echo takes after a pause is the machine's own

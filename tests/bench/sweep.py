@@ -21,7 +21,7 @@ from programs import (Failure, Server, call, figures, find_program, matrix_shape
 OPERATIONS = ("rmse", "transpose", "gaussian-pdf")
 SETTING = ("block_bytes", "lanes", "overlap")
 # Of the server's timing: medians of what one call spends in each stage, so that a slow setting explains itself.
-STAGES = ("receive_us", "stage_us", "h2d_us", "kernel_us", "d2h_us", "send_us", "wall_us")
+STAGES = ("receive_us", "stage_us", "h2d_us", "kernel_us", "d2h_us", "send_us", "other_us", "wall_us")
 
 
 class Sweep:

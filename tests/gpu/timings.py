@@ -8,7 +8,7 @@ import json
 import statistics
 import sys
 
-STAGES = ("receive_us", "stage_us", "h2d_us", "kernel_us", "d2h_us", "send_us")
+STAGES = ("receive_us", "stage_us", "h2d_us", "kernel_us", "d2h_us", "send_us", "other_us")
 
 
 def keep(way, path):

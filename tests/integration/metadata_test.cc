@@ -1,4 +1,6 @@
 // What calls carry beside their messages, what the server notes about them, health and reflection.
+#include <algorithm>
+
 #include "server/rpc/transport/transport.h"
 #include "tests/integration/helpers.h"
 
@@ -150,6 +152,17 @@ TEST_P(Records, TellWhatACallDid) {
     EXPECT_EQ(record.timing.blocks, 13u);
     EXPECT_EQ(record.timing.streams, 1u);
     EXPECT_GT(record.timing.wall_us, 0);
+    double longest = 0, longest_at_work = 0, sum = 0;
+    for (int stage = 1; stage < static_cast<int>(Stage::kOther); ++stage) {
+      const double took = std::max(0.0, record.timing.of(static_cast<Stage>(stage)));
+      longest = std::max(longest, took);
+      if (static_cast<Stage>(stage) != Stage::kQueue) longest_at_work = std::max(longest_at_work, took);
+      sum += took;
+    }
+    const double covered = record.timing.wall_us - record.timing.of(Stage::kOther);
+    EXPECT_GE(covered, longest - 1e-3) << "to the call's end, as its wall time is";
+    EXPECT_LE(covered, sum + 1e-3);
+    EXPECT_EQ(record.timing.bottleneck == "other", record.timing.of(Stage::kOther) > longest_at_work);
     EXPECT_GE(record.timing.of(Stage::kKernel), 0);
     EXPECT_EQ(record.timing.of(Stage::kH2D) >= 0, staged());
     EXPECT_EQ(record.timing.of(Stage::kD2H) >= 0, staged());

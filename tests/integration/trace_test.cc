@@ -1,4 +1,5 @@
 // Traces of real calls: the spans of both sides on one time line, complete and in order; the program's files.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,21 @@ void ExpectWithinTheCall(const client::Reply& reply) {
   }
 }
 
+/// `other` is what the spans leave of the wall time, and limits the call where it is the longest.
+void ExpectOtherIsTheRest(const client::Timing& timing) {
+  ASSERT_TRUE(timing.other_us);
+  EXPECT_GT(*timing.other_us, 0) << "nothing begins and ends in no time";
+  EXPECT_LT(*timing.other_us, timing.wall_us);
+  double gaps = 0;
+  for (const auto& span : client::OtherSpans(timing)) gaps += span.end_us - span.begin_us;
+  EXPECT_NEAR(gaps, *timing.other_us, 0.1);
+  double longest = 0;
+  for (const auto& stage :
+       {timing.receive_us, timing.stage_us, timing.h2d_us, timing.kernel_us, timing.d2h_us, timing.send_us})
+    longest = std::max(longest, stage.value_or(0));
+  EXPECT_EQ(timing.bottleneck == "other", *timing.other_us > longest);
+}
+
 /// Blocks of a stage, by operand.
 std::set<std::pair<uint32_t, uint64_t>> BlocksOf(const client::Reply& reply, Stage stage) {
   std::set<std::pair<uint32_t, uint64_t>> blocks;
@@ -70,6 +86,7 @@ TEST_P(Trace, OfAStripedRmse) {
   const auto reply = client::Client::Connect(server.address()).Rmse(Source(a), Source(b), {}, options);
   ASSERT_TRUE(reply) << reply.error().ToString();
   ExpectWithinTheCall(reply->reply);
+  ExpectOtherIsTheRest(reply->reply.timing);
   EXPECT_EQ(BlocksOf(reply->reply, Stage::kStage), AllBlocks(2));
   EXPECT_EQ(BlocksOf(reply->reply, Stage::kH2D).size(), staged() ? 2 * kBlocks : 0);
   EXPECT_EQ(BlocksOf(reply->reply, Stage::kKernel).size(), reply->reply.timing.ranges + 1)
@@ -109,6 +126,7 @@ TEST_P(Trace, OfAUnaryCall) {
   ExpectWithinTheCall(reply->reply);
   EXPECT_EQ(BlocksOf(reply->reply, Stage::kStage).size(), 2u);
   EXPECT_EQ(reply->reply.timing.bytes_copied, 8008u);
+  ExpectOtherIsTheRest(reply->reply.timing);
 }
 
 std::string Text(const std::string& path) {

@@ -59,6 +59,7 @@ TEST_F(Cli, JsonIsOneObjectWithTiming) {
   EXPECT_EQ(json["dtype"], "f64");
   EXPECT_EQ(json["numeric_version"], "rmse.1");
   EXPECT_EQ(json["timing"]["kernel_us"], 20);
+  EXPECT_EQ(json["timing"]["other_us"], 12.5);
   EXPECT_EQ(json["timing"]["bottleneck_share"], 0.97);
   EXPECT_FALSE(json["timing"].contains("h2d_us"));
   EXPECT_EQ(json["timing"]["attempts"], 1);
@@ -69,6 +70,7 @@ TEST_F(Cli, TimingGoesToStderr) {
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_THAT(ran.err, HasSubstr("kernel"));
   EXPECT_THAT(ran.err, HasSubstr("bottleneck, at 97% of plain copies"));
+  EXPECT_THAT(ran.err, ::testing::ContainsRegex("other +0.01[23] ms"));
   EXPECT_THAT(ran.err, ::testing::Not(HasSubstr("h2d")));
 }
 

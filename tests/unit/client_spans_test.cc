@@ -67,6 +67,47 @@ TEST(Align, TheTruthLiesWithinTheStatedError) {
     }
 }
 
+/// Begin and end of each.
+std::vector<std::pair<double, double>> Times(const std::vector<ServerSpan>& spans) {
+  std::vector<std::pair<double, double>> times;
+  for (const ServerSpan& span : spans) {
+    EXPECT_EQ(span.stage, Stage::kOther);
+    times.emplace_back(span.begin_us, span.end_us);
+  }
+  return times;
+}
+
+TEST(OtherSpans, AreTheGapsUpToTheWall) {
+  Timing timing;
+  timing.wall_us = 100;
+  timing.other_us = 55;
+  timing.spans = {{Stage::kKernel, 50, 70, 1, 0, 0, 0},
+                  {Stage::kQueue, 10, 20, 0, 0, 0, 0},
+                  {Stage::kH2D, 45, 65, 0, 0, 0, 0},
+                  {Stage::kD2H, 55, 60, 2, 0, 0, 0},
+                  {Stage::kSend, 70, 80, 0, 0, 0, 0}};
+  const std::vector<std::pair<double, double>> gaps{{0, 10}, {20, 45}, {80, 100}};
+  EXPECT_EQ(Times(OtherSpans(timing)), gaps);
+  timing.spans.push_back({Stage::kSend, 95, 100, 0, 0, 0, 0});
+  timing.spans.push_back({Stage::kStage, 0, 10, 0, 0, 0, 0});
+  const std::vector<std::pair<double, double>> fewer{{20, 45}, {80, 95}};
+  EXPECT_EQ(Times(OtherSpans(timing)), fewer);
+}
+
+TEST(OtherSpans, AreNotGuessed) {
+  Timing timing;
+  timing.wall_us = 100;
+  timing.other_us = 90;
+  EXPECT_TRUE(OtherSpans(timing).empty()) << "no trace was asked for";
+  timing.spans = {{Stage::kKernel, 50, 60, 0, 0, 0, 0}};
+  EXPECT_EQ(OtherSpans(timing).size(), 2u);
+  timing.spans_dropped = 1;
+  EXPECT_TRUE(OtherSpans(timing).empty()) << "the spans that are missing may be there";
+  timing.spans_dropped = 0;
+  timing.other_us.reset();
+  EXPECT_TRUE(OtherSpans(timing).empty()) << "an older server may have stages without spans";
+}
+
 TEST(Align, UnaryCallsKnowOnlyTheirOwnBeginAndEnd) {
   Timing timing;
   timing.wall_us = 100;

@@ -103,6 +103,20 @@ TEST(Timeline, StagesHaveTheColoursOfTheLoadTestsPage) {
   }
 }
 
+TEST(Timeline, WhatNoStageCoversMayBeTheBottleneck) {
+  client::Reply reply = TracedReply(1, 1, 4);
+  EXPECT_FALSE(AnyStartsWith(SvgTexts(Check(TimelineSvg("", reply))), "other ")) << "an older server";
+  reply.timing.other_us = 775;
+  reply.timing.bottleneck = "other";
+  const auto elements = Check(TimelineSvg("", reply));
+  EXPECT_THAT(SvgTexts(elements)[1], ::testing::HasSubstr("bottleneck other"));
+  const auto bold = std::find_if(elements.begin(), elements.end(), [](const Element& element) {
+    return element.name == "text" && element.text == "other 775 µs";
+  });
+  ASSERT_NE(bold, elements.end());
+  EXPECT_EQ(bold->attributes.at("class"), "b");
+}
+
 TEST(Timeline, StagesThatDoNotOccurAreNotInTheLegend) {
   client::Reply reply = TracedReply(1, 1, 5);
   std::erase_if(reply.timing.spans, [](const auto& span) { return span.stage == client::Stage::kH2D; });

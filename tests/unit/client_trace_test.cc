@@ -80,6 +80,26 @@ TEST(TraceJson, NamesProcessesAndThreadsAndSaysWhatASpanMoved) {
   }
 }
 
+TEST(TraceJson, WhatNoStageCoversIsARowOfItsOwn) {
+  client::Reply reply = TracedReply(1, 1, 4);
+  reply.timing.other_us = 775;
+  const json file = json::parse(TraceJson("", reply));
+  EXPECT_EQ(file["otherData"]["timing"]["other_us"], 775);
+  const auto tracks = TracksOf(reply);
+  EXPECT_EQ(tracks.back().name, "other") << "the last one";
+  EXPECT_TRUE(tracks.back().server);
+  std::vector<std::pair<double, double>> told;
+  for (const json& span : Spans(file)) {
+    if (span["name"] != "other") continue;
+    EXPECT_EQ(span["pid"], 2);
+    told.emplace_back(span["ts"].get<double>() - 100, span["dur"].get<double>());
+  }
+  // Admitted at 5; four blocks from 300 to 350; the finish from 810 to 820; the reply at 840.
+  EXPECT_EQ(told, (std::vector<std::pair<double, double>>{{5, 295}, {350, 460}, {820, 20}}));
+  reply.timing.spans_dropped = 1;
+  EXPECT_EQ(TracksOf(reply).size(), tracks.size() - 1) << "no row of guesses";
+}
+
 TEST(TraceJson, SpansOfAThreadFollowEachOtherOrNest) {
   const json file = json::parse(TraceJson("", TracedReply(4, 3, 300)));
   std::map<std::pair<int, int>, std::vector<double>> open;  // ends

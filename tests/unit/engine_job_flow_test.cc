@@ -1,6 +1,7 @@
 // What may happen before what: copies, kernels and output overlap, and nothing waits that need not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <memory>
@@ -230,6 +231,18 @@ TEST(JobFlow, ManyJobsShareTheLanes) {
   EXPECT_TRUE(testing::BecomesIdle(*engine));
 }
 
+/// Microseconds in which any of the spans ran.
+double CoveredMicros(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  Clock::duration covered{0};
+  TimePoint since = TimePoint::min();
+  for (const Span& span : spans) {
+    covered += std::max(span.end, since) - std::max(span.begin, since);
+    since = std::max(since, span.end);
+  }
+  return std::chrono::duration<double, std::micro>(covered).count();
+}
+
 TEST(JobFlow, TimingTellsWhatHappened) {
   for (const bool staged : {true, false}) {
     testing::Setup setup;
@@ -256,6 +269,8 @@ TEST(JobFlow, TimingTellsWhatHappened) {
     EXPECT_EQ(timing.of(Stage::kD2H) >= 0, staged);
     EXPECT_LT(timing.of(Stage::kSend), 0);
     EXPECT_GE(timing.wall_us, timing.of(Stage::kQueue) + timing.of(Stage::kKernel));
+    EXPECT_GE(timing.of(Stage::kOther), 3000) << "before it asked for admission";
+    EXPECT_NEAR(timing.of(Stage::kOther), timing.wall_us - CoveredMicros(timing.spans), 1e-3);
     uint64_t staged_bytes = 0, others = 0;
     for (const Span& span : timing.spans)
       if (span.stage == Stage::kStage)

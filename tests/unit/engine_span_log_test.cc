@@ -70,12 +70,45 @@ TEST(SpanLog, OverlapAndBottleneckLeaveTheQueueOut) {
 }
 
 TEST(SpanLog, EveryStageMayBeTheBottleneck) {
+  constexpr int kOther = static_cast<int>(Stage::kOther);
   for (int stage = 2; stage < kStageCount; ++stage) {
     SpanLog log(kOrigin, false);
-    for (int other = 1; other < kStageCount; ++other)
-      log.Add(Make(static_cast<Stage>(other), 0, other == stage ? 20 : 10));
+    for (int spanned = 1; spanned < kOther; ++spanned)
+      log.Add(Make(static_cast<Stage>(spanned), 0, spanned == stage ? 20 : 10));
     EXPECT_EQ(Fill(log, 30).bottleneck, StageName(static_cast<Stage>(stage)));
   }
+}
+
+TEST(SpanLog, OtherIsWhatNoStageCovers) {
+  SpanLog log(kOrigin, false);
+  log.Add(Make(Stage::kQueue, -5, 10));  // of it, what lies before the origin is none of the wall
+  log.Add(Make(Stage::kStage, 20, 30));
+  log.Add(Make(Stage::kKernel, 25, 40));
+  log.Add(Make(Stage::kD2H, 35, 38));
+  log.Add(Make(Stage::kSend, 15, 22));  // late
+  const Timing timing = Fill(log, 100);
+  EXPECT_DOUBLE_EQ(timing.of(Stage::kOther), 100 - 10 - 25);
+  EXPECT_EQ(timing.bottleneck, "other");
+  EXPECT_DOUBLE_EQ(timing.overlap, (10.0 + 15 + 3 + 7) / (100 - 15)) << "which leaves it out";
+}
+
+TEST(SpanLog, OtherLimitsATinyCallAndNotTheKernel) {
+  SpanLog log(kOrigin, false);
+  log.Add(Make(Stage::kQueue, 8, 9));
+  log.Add(Make(Stage::kKernel, 20, 22));
+  EXPECT_EQ(Fill(log, 35).bottleneck, "other");
+  EXPECT_DOUBLE_EQ(Fill(log, 35).of(Stage::kOther), 32);
+  EXPECT_EQ(Fill(log, 22).bottleneck, "other") << "without the tail too";
+}
+
+TEST(SpanLog, OtherIsZeroWhereStagesCoverAllAndLosesToEquals) {
+  SpanLog log(kOrigin, false);
+  log.Add(Make(Stage::kReceive, 0, 10));
+  log.Add(Make(Stage::kKernel, 10, 20));
+  EXPECT_DOUBLE_EQ(Fill(log, 20).of(Stage::kOther), 0);
+  EXPECT_DOUBLE_EQ(Fill(log, 30).of(Stage::kOther), 10);
+  EXPECT_EQ(Fill(log, 30).bottleneck, "receive");
+  EXPECT_EQ(Fill(log, 31).bottleneck, "other");
 }
 
 TEST(SpanLog, UnionEqualsPaintingMicroseconds) {
@@ -95,11 +128,30 @@ TEST(SpanLog, UnionEqualsPaintingMicroseconds) {
   }
 }
 
+TEST(SpanLog, OtherEqualsWhatIsNotPaintedByAnyStage) {
+  std::mt19937_64 random(8);
+  constexpr int kLength = 20'000;
+  for (int round = 0; round < 20; ++round) {
+    SpanLog log(kOrigin, false);
+    auto painted = std::make_unique<std::bitset<kLength>>();
+    const int count = 1 << (random() % 12);
+    for (int i = 0; i < count; ++i) {
+      const auto stage = static_cast<Stage>(1 + random() % (static_cast<uint64_t>(Stage::kOther) - 1));
+      const auto begin = static_cast<int64_t>(random() % (kLength - 20));
+      const auto end = begin + 1 + static_cast<int64_t>(random() % 19);
+      log.Add(Make(stage, begin, end));
+      for (int64_t t = begin; t < end; ++t) painted->set(static_cast<size_t>(t));
+    }
+    EXPECT_DOUBLE_EQ(Fill(log, kLength).of(Stage::kOther), static_cast<double>(kLength - painted->count()));
+  }
+}
+
 TEST(SpanLog, QuarterOfAMillionDisjointSpansStayExactAndCheap) {
   SpanLog log(kOrigin, false);
   constexpr int64_t kSpans = 250'000;
   for (int64_t i = 0; i < kSpans; ++i) log.Add(Make(Stage::kReceive, 10 * i, 10 * i + 4));
   EXPECT_DOUBLE_EQ(Fill(log, 10 * kSpans).of(Stage::kReceive), 4.0 * kSpans);
+  EXPECT_DOUBLE_EQ(Fill(log, 10 * kSpans).of(Stage::kOther), 6.0 * kSpans);
   // Bounded: filling copies what is kept, so it stays quick however many spans there were.
   // In processor time, which other programs do not lengthen.
   const std::clock_t begin = std::clock();

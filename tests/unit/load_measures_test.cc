@@ -9,6 +9,7 @@
 #include "client/load/arrivals.h"
 #include "client/load/inputs.h"
 #include "client/load/statistics.h"
+#include "client/load/text.h"
 
 namespace tilewire::load {
 namespace {
@@ -174,6 +175,24 @@ TEST(LoadStats, CountsByOutcomeAndNamesErrors) {
   merged.Merge(stats);
   EXPECT_EQ(merged.calls(), 2 * stats.calls());
   EXPECT_EQ(merged.failed, 2 * 1003u);
+}
+
+TEST(LoadStats, EveryStageIsKeptUnderItsNameAndHasWords) {
+  Answer answer = Good();
+  client::Timing& timing = answer.reply.emplace().timing;
+  double us = 0;
+  for (auto* const stage : {&timing.queue_us, &timing.receive_us, &timing.stage_us, &timing.h2d_us,
+                            &timing.kernel_us, &timing.d2h_us, &timing.send_us, &timing.other_us})
+    *stage = ++us;
+  timing.bottleneck = "other";
+  CallStats stats;
+  stats.Add(answer, 100, 100);
+  for (size_t i = 0; i < kStageNames.size(); ++i) {
+    EXPECT_EQ(stats.stages[i].value(), static_cast<double>(i + 1)) << kStageNames[i];
+    EXPECT_EQ(client::Name(static_cast<client::Stage>(i + 1)), std::string(kStageNames[i]));
+    EXPECT_NE(StageInWords(kStageNames[i]), kStageNames[i]);
+  }
+  EXPECT_EQ(stats.bottlenecks, (std::map<std::string, uint64_t>{{"other", 1}}));
 }
 
 TEST(LoadArrivals, ConstantOnesAreEquallySpaced) {

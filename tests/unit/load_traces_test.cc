@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "client/load/html.h"
 #include "client/load/results.h"
@@ -61,12 +63,13 @@ TEST(MergeSpans, NeverJoinsWhatIsOfTwoKinds) {
 }
 
 /// Three operations with a traced call each, of that many blocks.
-json Traces(uint64_t blocks) {
+json Traces(uint64_t blocks, std::optional<double> other_us = {}) {
   std::vector<OperationSpec> operations(3);
   Measured measured(3);
   for (uint32_t i = 0; i < 3; ++i) {
     operations[i].name = "operation " + std::to_string(i);
     measured.traces.push_back({i, 1000, client::testing::TracedReply(8, 4, blocks)});
+    measured.traces.back().reply.timing.other_us = other_us;
   }
   return TracesJson(operations, measured, 3);
 }
@@ -100,6 +103,20 @@ TEST(LoadTraces, SmallOnesTellEverySpanOfEveryStream) {
     }
     EXPECT_EQ(tracks.size(), 12u) << "eight streams and four lanes";
     EXPECT_EQ(tracks["stream 7"], 6) << "two blocks: received, staged and sent";
+  }
+}
+
+TEST(LoadTraces, WhatNoStageCoversHasARowOfItsOwn) {
+  for (const json& trace : Traces(16, 775)) {
+    std::vector<std::pair<double, double>> other;
+    for (const json& span : trace["spans"])
+      if (span["stage"] == "other") {
+        EXPECT_EQ(span["process"], "server");
+        EXPECT_EQ(span["track"], "other");
+        other.emplace_back(span["begin_us"].get<double>(), span["end_us"].get<double>());
+      }
+    // The server's origin is at 100 µs; blocks come from 300 to 470, the finish from 930 to 940 of 960.
+    EXPECT_EQ(other, (std::vector<std::pair<double, double>>{{105, 400}, {570, 1030}, {1040, 1060}}));
   }
 }
 

@@ -153,6 +153,7 @@ TEST(AccessLog, OneLineACallWithWhatWasObserved) {
   record.status = Busy("queue full", 50);
   record.timing.wall_us = 12.5;
   record.timing.stage_us[static_cast<size_t>(Stage::kQueue)] = 3;
+  record.timing.stage_us[static_cast<size_t>(Stage::kOther)] = 9.5;
   LogCall(record);
   FlushLog();
   const auto lines = Lines(::testing::internal::GetCapturedStderr());
@@ -173,6 +174,7 @@ TEST(AccessLog, OneLineACallWithWhatWasObserved) {
   EXPECT_EQ(line["bytes_out"], 8);
   EXPECT_EQ(line["wall_us"], 12.5);
   EXPECT_EQ(line["queue_us"], 3.0);
+  EXPECT_EQ(line["other_us"], 9.5);
   EXPECT_FALSE(line.contains("h2d_us"));
   EXPECT_FALSE(line.contains("traceparent"));
 }

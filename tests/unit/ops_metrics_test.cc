@@ -88,6 +88,7 @@ TEST_F(MetricsTest, CountsCallsByMethodOperationAndStatus) {
   good.bytes_in = 4096;
   good.bytes_out = 8;
   good.timing.stage_us[static_cast<size_t>(Stage::kKernel)] = 20;
+  good.timing.stage_us[static_cast<size_t>(Stage::kOther)] = 730;
   metrics.OnCallEnd(good);
   metrics.OnCallStart("Kernels.Rmse");
   metrics.OnCallEnd(Record("Kernels.Rmse", "", Busy("queue full", 10)));
@@ -105,6 +106,8 @@ TEST_F(MetricsTest, CountsCallsByMethodOperationAndStatus) {
   Has(text, R"(tilewire_call_wall_seconds_bucket{method="Kernels.Rmse",le="0.001"} 2)");
   Has(text, R"(tilewire_stage_seconds_count{stage="kernel"} 1)");
   Has(text, R"(tilewire_stage_seconds_count{stage="h2d"} 0)");
+  Has(text, R"(tilewire_stage_seconds_count{stage="other"} 1)");
+  Has(text, R"(tilewire_stage_seconds_sum{stage="other"} 0.00073)");
 }
 
 TEST_F(MetricsTest, EveryMethodAndOperationOfTheServerHasItsOwnLabel) {

@@ -1,6 +1,6 @@
 // What the result is about: words for its fields, and the facts of server, client, scenario and generator.
 
-const STAGES = ['queue', 'receive', 'stage', 'h2d', 'kernel', 'd2h', 'send'];
+const STAGES = ['queue', 'receive', 'stage', 'h2d', 'kernel', 'd2h', 'send', 'other'];
 const STAGE_WORDS = {
   queue: 'waiting for admission',
   receive: 'waiting for and reading messages',
@@ -9,6 +9,7 @@ const STAGE_WORDS = {
   kernel: 'computing',
   d2h: 'copying to the host',
   send: 'writing the reply',
+  other: 'in none of these: dispatch, parsing, waking',
 };
 const CLIENT_STAGES = ['call', 'retry', 'connect', 'open', 'exchange', 'write', 'result', 'receive', 'sink'];
 const CLIENT_WORDS = {

@@ -113,7 +113,7 @@ function stagesSection(data) {
     id: 'stages',
     title: 'Stages at the server',
     note:
-        'Mean time of each stage of a call. Stages run at once, so their sum may be longer than the call took: the upright marks are the ' +
+        'Mean time of each stage of a call; other: none of them ran. Stages run at once, so their sum may be longer than the call took: the upright marks are the ' +
         'mean latency, × how often the sum fits into the wall time.',
     build(body) {
       const host = el('div', {class: 'plot'});

@@ -1,7 +1,9 @@
 // Typical requests, span by span: one row for each stream and lane, one colour a stage.
 
 const LANE_STAGES = new Set(['h2d', 'kernel', 'd2h']);
-const ALL_STAGES = [...new Set([...CLIENT_STAGES, ...STAGES, 'other'])];
+/** How stages of newer versions are drawn. */
+const UNKNOWN_STAGE = 'faint';
+const ALL_STAGES = [...new Set([...CLIENT_STAGES, ...STAGES, UNKNOWN_STAGE])];
 /** More spans at once than that in one row are drawn over each other. */
 const MAX_LEVELS = 6;
 const SPAN_TALL = 15;
@@ -67,7 +69,7 @@ function layOut(rows) {
 function spanPaths(row, x, left, right) {
   return ALL_STAGES.map((stage) => {
     const spans =
-        row.spans.filter((span) => (ALL_STAGES.includes(span.stage) ? span.stage : 'other') === stage);
+        row.spans.filter((span) => (ALL_STAGES.includes(span.stage) ? span.stage : UNKNOWN_STAGE) === stage);
     const path = spans
                      .map((span) => {
                        const from = Math.max(left, x(span.begin_us));

@@ -22,6 +22,7 @@ void BindReply(nb::module_& module) {
       .def_ro("kernel_us", &Timing::kernel_us)
       .def_ro("d2h_us", &Timing::d2h_us)
       .def_ro("send_us", &Timing::send_us)
+      .def_ro("other_us", &Timing::other_us)
       .def_ro("wall_us", &Timing::wall_us)
       .def_ro("bytes_in", &Timing::bytes_in)
       .def_ro("bytes_out", &Timing::bytes_out)

@@ -140,6 +140,7 @@ def test_trace_and_timing(client: tw.Client, rng: np.random.Generator, tmp_path)
     assert "traceEvents" in (tmp_path / "t.json").read_text()
     timing = client.timing
     assert timing is not None and timing.wall_us > 0 and timing.numeric_version == "rmse.1" and timing.device == "cpu"
+    assert timing.other_us is not None and 0 <= timing.other_us <= timing.wall_us
     assert "rmse.1 on cpu" in str(timing) and "<pre>" in timing._repr_html_()
     client.rmse(a, b)
     assert len(trace.calls) == 2

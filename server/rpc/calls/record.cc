@@ -1,5 +1,8 @@
 #include "server/rpc/calls/record.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace tilewire::rpc {
 namespace {
 
@@ -14,6 +17,17 @@ bool CameToNothing(const Status& status) {
     default:
       return false;
   }
+}
+
+/// Its job's timing as that of the whole call: the stages are over, what came after them is in none.
+void LastTo(TimePoint end, TimePoint arrived, Timing* timing) {
+  const double job_us =
+      std::exchange(timing->wall_us, std::chrono::duration<double, std::micro>(end - arrived).count());
+  const auto receive = timing->stage_us.begin() + static_cast<int>(Stage::kReceive);
+  const auto other = timing->stage_us.begin() + static_cast<int>(Stage::kOther);
+  if (*other < 0) return;
+  *other += timing->wall_us - job_us;
+  if (*other > *std::max_element(receive, other)) timing->bottleneck = StageName(Stage::kOther);
 }
 
 }  // namespace
@@ -32,7 +46,7 @@ void Record::End(const Status& status, Timing timing) {
   told_.status = status;
   told_.timing = std::move(timing);
   told_.timing.spans.clear();
-  told_.timing.wall_us = std::chrono::duration<double, std::micro>(Clock::now() - arrived_).count();
+  LastTo(Clock::now(), arrived_, &told_.timing);
   told_.bytes_in = told_.timing.bytes_in;
   told_.bytes_out = status.ok() ? told_.timing.bytes_out : 0;
 }

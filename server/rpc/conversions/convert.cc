@@ -31,6 +31,7 @@ void ToProto(const Timing& timing, v1::Timing* out) {
   set(Stage::kKernel, &v1::Timing::set_kernel_us);
   set(Stage::kD2H, &v1::Timing::set_d2h_us);
   set(Stage::kSend, &v1::Timing::set_send_us);
+  set(Stage::kOther, &v1::Timing::set_other_us);
   out->set_wall_us(timing.wall_us);
   out->set_bytes_in(timing.bytes_in);
   out->set_bytes_out(timing.bytes_out);

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import _core
 
-_STAGES = ("queue_us", "receive_us", "stage_us", "h2d_us", "kernel_us", "d2h_us", "send_us")
+_STAGES = ("queue_us", "receive_us", "stage_us", "h2d_us", "kernel_us", "d2h_us", "send_us", "other_us")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Timing:
     kernel_us: float | None  #: computing
     d2h_us: float | None  #: from the device
     send_us: float | None  #: the result going out
+    other_us: float | None  #: in none of these stages: dispatch, parsing, waking threads
     wall_us: float  #: all of it, at the server
     client_us: float  #: all of it, here, retries included
     bytes_in: int  #: array bytes over the wire, to the server
