@@ -150,6 +150,17 @@ Flag BlockBytes() {
   return flag;
 }
 
+Flag ReceiveWindow() {
+  Flag flag = Bytes("receive-window", &Config::receive_window, 0, kMaxReceiveWindowBytes, "128KiB",
+                    "Bytes a stream may send unread, more from afar; where given, the same for all "
+                    "connections; 0 lets gRPC choose, without bounds");
+  flag.store = [store = flag.store](Config* config, std::string_view text) {
+    config->fit_windows = false;
+    return store(config, text);
+  };
+  return flag;
+}
+
 void AddNetworkFlags(std::vector<Flag>* flags) {
   flags->push_back(Addresses("listen", &Config::listen, AddressUse::kListen, "localhost:50051",
                              "Address to serve gRPC on; may be repeated"));
@@ -159,8 +170,10 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
   flags->push_back(Bytes("receive-quota", &Config::receive_quota, kMinReceiveQuotaBytes, kMaxMemoryBytes,
                          "192MiB",
                          "Bytes that gRPC may hold for messages being received, over all connections"));
-  flags->push_back(Bytes("receive-window", &Config::receive_window, 0, kMaxReceiveWindowBytes, "128KiB",
-                         "Bytes a stream may send unread; 0 lets gRPC choose, without bounds"));
+  flags->push_back(ReceiveWindow());
+  flags->push_back(Bytes("distance-bytes", &Config::distance_bytes, kMinReceiveQuotaBytes, kMaxMemoryBytes,
+                         "512MiB or 1/16 of memory",
+                         "Bytes that gRPC may hold for connections from afar, which get wider windows"));
   flags->push_back(Default(Whole("max-connections", &Config::max_connections, 1, 1'000'000,
                                  "Connections at once, two open files each; more are closed as they come"),
                            "what open files allow, at most 10000"));

@@ -53,7 +53,7 @@ class Door {
   explicit Door(const ConnectionLimits& limits = {}, const std::vector<std::string>& listen = {"127.0.0.1:0"},
                 rpc::MemoryWatch::Read memory = nullptr)
       : listener_(Listener::Open(listen, limits, &observer, std::move(memory)).value()) {
-    listener_->Start([this](FileDescriptor connection) {
+    listener_->Start([this](FileDescriptor connection, rpc::WindowClass) {
       const std::lock_guard lock(mutex_);
       inside_.push_back(std::move(connection));
     });

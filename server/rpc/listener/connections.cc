@@ -46,6 +46,12 @@ Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
   return last_id_;
 }
 
+void Connections::With(Id id, const std::function<void(int second)>& use) const {
+  const MutexLock lock(mutex_);
+  const auto found = all_.find(id);
+  if (found != all_.end()) use(found->second.second.get());
+}
+
 void Connections::Remove(Id id) {
   std::optional<Connection> gone;  // closed without the lock
   {
