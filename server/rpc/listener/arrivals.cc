@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/rpc/listener/round_trip.h"
+#include "server/rpc/listener/tcp_facts.h"
 
 namespace tilewire::rpc {
 namespace {

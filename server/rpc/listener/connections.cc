@@ -1,12 +1,12 @@
 #include "server/rpc/listener/connections.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include "server/rpc/listener/tcp_facts.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -16,15 +16,6 @@ constexpr double kLeastBurdenBytes = 128 * 1024;
 
 /// At a time; the kernel copies nothing of it.
 constexpr size_t kDiscardBytes = size_t{1} << 30;
-
-/// By the kernel's count; of unix sockets nobody counts.
-uint64_t ReceivedBytes(int fd) {
-  tcp_info info{};
-  socklen_t bytes = sizeof info;
-  const bool known = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
-                     bytes >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-  return known ? info.tcpi_bytes_received : 0;
-}
 
 }  // namespace
 

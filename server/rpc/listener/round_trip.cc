@@ -1,12 +1,9 @@
 #include "server/rpc/listener/round_trip.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 namespace tilewire::rpc {
 namespace {
@@ -36,13 +33,6 @@ Acknowledged LookForAcknowledgement(int fd) {
   if (count == 0) return Acknowledged::kNeverSeen;  // half closed: gRPC's to end
   if (count < 0) return Acknowledged::kNotYet;
   return FindAcknowledgement({bytes.data(), static_cast<size_t>(count)});
-}
-
-Clock::duration TcpRoundTrip(int fd) {
-  tcp_info info{};
-  socklen_t bytes = sizeof info;
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return Clock::duration::zero();
-  return std::chrono::microseconds(info.tcpi_rtt);
 }
 
 std::string SettingsFrame(const std::vector<std::pair<uint16_t, uint32_t>>& settings) {

@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/timing.h"
-
 namespace tilewire::rpc {
 
 /// Whether the first SETTINGS are acknowledged.
@@ -32,9 +30,6 @@ inline constexpr size_t kLookedAtBytes = 16'384;
 Acknowledged FindAcknowledgement(std::string_view bytes);
 /// The same of what waits in a socket, which stays there.
 Acknowledged LookForAcknowledgement(int fd);
-
-/// By the kernel's count, of the handshake at first. Zero where it has none.
-Clock::duration TcpRoundTrip(int fd);
 
 /// A SETTINGS frame of HTTP/2 with these identifiers and values.
 std::string SettingsFrame(const std::vector<std::pair<uint16_t, uint32_t>>& settings);
