@@ -32,10 +32,11 @@ int64_t GrpcServers::wide_places_bytes() const {
 Status GrpcServers::StartOne(WindowClass window) {
   const auto i = static_cast<size_t>(window);
   const bool is_near = window == WindowClass::kNear;
+  // What a wide window is counted as; how wide it is its probe decides.
   const int64_t bytes = is_near ? options_.receive.window : kWideWindowBytes[i];
   receiving_[i] = std::make_unique<Receiving>(Receiving{bytes, is_near ? &near_accounts_ : &wide_accounts_});
   auto server = GrpcServer::Start(shared_, receiving_[i].get(),
-                                  {.window = bytes,
+                                  {.window = is_near ? bytes : 0,
                                    .quota = is_near ? &near_quota_ : &wide_quota_,
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,

@@ -23,8 +23,8 @@ TEST(WindowClass, FollowsTheRoundTrip) {
   EXPECT_EQ(NeededFor(std::chrono::hours(1)), kFar);
 }
 
-TEST(WindowClass, AWindowCarriesWhatItsDistanceNeeds) {
-  // At the largest round trip of each class, and at 40 ms: bytes a second that one stream is granted.
+TEST(WindowClass, APlaceCountsWhatIsUnderWay) {
+  // At the largest round trip of each class, and at 40 ms: bytes a second that a place is enough for.
   const auto rate = [](WindowClass of, double seconds) {
     return static_cast<double>(PlaceBytes(of)) / seconds;
   };
