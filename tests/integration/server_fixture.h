@@ -52,10 +52,7 @@ class RecordingObserver final : public rpc::CallObserver {
   }
   int windows(rpc::WindowClass given) const { return windows_[static_cast<size_t>(given)].load(); }
   int narrowed() const { return narrowed_.load(); }
-  std::string warnings() const {
-    std::lock_guard lock(mutex_);
-    return warnings_;
-  }
+  std::string warnings() const { return std::lock_guard(mutex_), warnings_; }
   int started() const { return started_.load(); }
   int opened() const { return opened_.load(); }
   int closed() const { return closed_.load(); }
