@@ -78,10 +78,18 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
       .operations = rpc::Operations()};
 }
 
+/// For connections from afar; 0: all have the same windows.
+int64_t DistanceBytes(const ops::Config& config) {
+  if (!config.fit_windows) return 0;
+  return config.distance_bytes > 0 ? config.distance_bytes : DefaultDistanceBytes(UsableMemoryBytes());
+}
+
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
   return {.listen = config.listen,
           .advertise = config.advertise,
-          .receive = {.quota = config.receive_quota, .window = config.receive_window},
+          .receive = {.quota = config.receive_quota,
+                      .window = config.receive_window,
+                      .distance_bytes = DistanceBytes(config)},
           .connections = {.most = config.max_connections,
                           .most_per_peer = config.max_connections_per_peer,
                           .idle_seconds = config.connection_idle_seconds,
@@ -121,9 +129,9 @@ int Drain(rpc::Server* server, double seconds) {
   return idle ? kDrained : kDrainCutShort;
 }
 
-/// More than are ever made: lanes' and workers', and 64 of queues, libraries and all the single ones.
+/// More than are ever made: lanes' and workers', and 96 of queues, libraries and all the single ones.
 int MostThreads(const ops::Config& config) {
-  return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 64;
+  return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 96;
 }
 
 int Run(const ops::Config& config) {

@@ -62,6 +62,7 @@ ordered_json JsonTiming(const client::Reply& reply) {
   out["client_wall_us"] = reply.client_wall_us;
   out["attempts"] = reply.attempts;
   out["streamed"] = reply.streamed;
+  if (reply.round_trip_us > 0) out["round_trip_us"] = reply.round_trip_us;
   return out;
 }
 
@@ -104,6 +105,9 @@ void PrintTiming(const client::Reply& reply) {
                FormatBytes(t.bytes_out).c_str());
   if (reply.client_wall_us > 0) std::fprintf(stderr, ", %.2f GB/s", bytes / reply.client_wall_us / 1000);
   std::fprintf(stderr, "\n");
+  if (reply.round_trip_us > 0)
+    std::fprintf(stderr, "  %-14s%u, %s ms away\n", "connections", t.streams,
+                 FormatFixed(reply.round_trip_us / 1000, 1).c_str());
   if (t.overlap) std::fprintf(stderr, "  %-14s%.2f\n", "overlap", *t.overlap);
   if (t.bytes_copied && bytes > 0)
     std::fprintf(stderr, "  copies per payload byte %.2f\n", static_cast<double>(*t.bytes_copied) / bytes);

@@ -61,6 +61,8 @@ struct Reply {
   double client_wall_us = 0;     ///< the whole call as the caller saw it, retries included
   int attempts = 1;              ///< 2 or more when it was retried
   bool streamed = false;         ///< Execute, not a unary call
+  /// To the server and back, where that decided on connections (CallOptions::connections 0); 0: it did not.
+  double round_trip_us = 0;
   std::string array;  ///< id of the result where it was stored instead of sent; of several the first
   std::vector<std::string> arrays;  ///< ids of all of them; empty where nothing was stored
   std::optional<Trace> trace;       ///< with CallOptions::trace; the server's spans are in `timing`
@@ -105,8 +107,9 @@ struct CallOptions {
   std::string request_id;
   /// Payload of a message, 4 KiB to 4 MiB. 1 MiB is best.
   uint64_t message_bytes = 1 << 20;
-  /// Connections that carry a streamed call, at most; 0: one for each 32 MiB, up to half of this machine's
-  /// cores and 8. The server may grant fewer.
+  /// Connections that carry a streamed call, at most; 0: one for each 32 MiB, up to 8, and up to half of this
+  /// machine's cores where the server is less than 2 ms away (asked for once, by two health checks, when a
+  /// call of 64 MiB or more comes). The server may grant fewer.
   uint32_t connections = 0;
   /// The sink may be called by several threads at once, for different bytes.
   bool concurrent_sink = false;

@@ -1,6 +1,7 @@
 // What stands behind Client. Internal to the library.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -76,6 +77,8 @@ class Client::Impl {
  private:
   Result<Reply> Attempts(CallSpec spec, bool streamed);
   Attempt Stream(const CallSpec& spec);
+  /// To the server and back; asked for once, and none where the server does not answer soon.
+  std::optional<std::chrono::nanoseconds> RoundTrip(const CallOptions& options);
   /// Asks for what is not known of resident operands, and so learns the results' specs.
   Status Resolve(CallSpec* spec);
   /// CallOnce by the stub of Arrays, tried again where that may help.
@@ -85,6 +88,7 @@ class Client::Impl {
 
   const std::shared_ptr<const Link> link_;
   StreamChannels stream_channels_;
+  std::atomic<int64_t> round_trip_ns_{0};  ///< 0: not asked for yet
 };
 
 /// Arrays.Delete.

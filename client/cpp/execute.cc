@@ -173,13 +173,20 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
 
 Attempt Client::Impl::Stream(const CallSpec& spec) {
   uint32_t connections = spec.options.connections;
-  if (connections == 0)
-    connections = WorthwhileConnections(spec.bytes_to_send() + spec.bytes_to_receive(),
-                                        std::thread::hardware_concurrency());
+  std::optional<std::chrono::nanoseconds> round_trip;
+  if (connections == 0) {
+    const uint64_t bytes = spec.bytes_to_send() + spec.bytes_to_receive();
+    if (bytes >= kBytesWorthAskingDistance) round_trip = RoundTrip(spec.options);
+    connections = WorthwhileConnections(bytes, std::thread::hardware_concurrency(),
+                                        round_trip.value_or(std::chrono::nanoseconds()));
+  }
   // Each stream would turn a Fortran order array around for itself.
   for (const auto& source : spec.sources)
     if (source.fortran_order()) connections = 1;
-  return StripedCall(spec, &stream_channels_, connections).Run();
+  Attempt attempt = StripedCall(spec, &stream_channels_, connections).Run();
+  if (round_trip)
+    attempt.reply.round_trip_us = std::chrono::duration<double, std::micro>(*round_trip).count();
+  return attempt;
 }
 
 }  // namespace tilewire::client

@@ -13,6 +13,9 @@ constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payloa
 /// here and one at the server, which may be this machine too.
 constexpr uint64_t kBytesAConnection = 32 << 20;
 constexpr uint32_t kMaxConnections = 8;
+/// From there on a connection waits more than it works.
+constexpr std::chrono::milliseconds kFar{2};
+static_assert(kBytesWorthAskingDistance == 2 * kBytesAConnection, "with fewer it is one connection anyway");
 
 /// Where to reach the server that runs the job, when a balancer may stand between: where this client reaches
 /// it already, if that is one of its own addresses, or if none of those is of the kind that this client uses.
@@ -38,8 +41,9 @@ std::vector<uint64_t> BytesOfEach(const CallSpec& spec) {
 
 }  // namespace
 
-uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores) {
-  const auto most = std::clamp(cores / 2, 1u, kMaxConnections);
+uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores, std::chrono::nanoseconds round_trip) {
+  const bool far = round_trip >= kFar;
+  const auto most = far ? kMaxConnections : std::clamp(cores / 2, 1u, kMaxConnections);
   return static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kBytesAConnection, 1, most));
 }
 

@@ -1,6 +1,7 @@
 // One attempt of a streamed call over one connection or several. Internal to the library.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <memory>
 #include <string>
@@ -13,8 +14,11 @@
 
 namespace tilewire::client {
 
-/// How many connections a call of `bytes` operand and result bytes is worth on a machine of `cores` cores.
-uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores);
+/// How many connections a call of `bytes` operand and result bytes is worth on a machine of `cores` cores, to
+/// a server so far away: near ones are limited by cores, far ones by what is under way on each.
+uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores, std::chrono::nanoseconds round_trip = {});
+/// Of calls with fewer bytes the distance makes no difference.
+inline constexpr uint64_t kBytesWorthAskingDistance = 64 << 20;
 
 /// Runs one attempt: the first stream on the calling thread, each further one on a thread and a connection of
 /// its own, opened once the server has admitted the job. Streams that cannot join are done without. Not

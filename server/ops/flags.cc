@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "server/ops/given_flag.h"
 #include "server/ops/values.h"
 
 namespace tilewire::ops {
@@ -143,11 +144,10 @@ Flag BlockBytes() {
   flag.allowed += ", a multiple of " + FormatBytes(kBlockMultiple);
   flag.store = [store = flag.store](Config* config, std::string_view text) -> Status {
     if (Status status = store(config, text); !status.ok()) return status;
-    config->fit_blocks = false;
     if (config->block_bytes % kBlockMultiple == 0) return Status();
     return BadValue("--block-bytes", text, "a multiple of " + FormatBytes(kBlockMultiple)).value();
   };
-  return flag;
+  return GivenTurnsOff(&Config::fit_blocks, std::move(flag));
 }
 
 void AddNetworkFlags(std::vector<Flag>* flags) {
@@ -159,8 +159,13 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
   flags->push_back(Bytes("receive-quota", &Config::receive_quota, kMinReceiveQuotaBytes, kMaxMemoryBytes,
                          "192MiB",
                          "Bytes that gRPC may hold for messages being received, over all connections"));
-  flags->push_back(Bytes("receive-window", &Config::receive_window, 0, kMaxReceiveWindowBytes, "128KiB",
-                         "Bytes a stream may send unread; 0 lets gRPC choose, without bounds"));
+  flags->push_back(
+      GivenTurnsOff(&Config::fit_windows,
+                    Bytes("receive-window", &Config::receive_window, 0, kMaxReceiveWindowBytes, "128KiB",
+                          "Bytes a stream may send unread; given, it holds from afar too; 0 lets gRPC "
+                          "choose, without bounds")));
+  flags->push_back(Bytes("distance-bytes", &Config::distance_bytes, kMinReceiveQuotaBytes, kMaxMemoryBytes,
+                         "512MiB or 1/16 of memory", "Bytes for wider windows of connections from afar"));
   flags->push_back(Default(Whole("max-connections", &Config::max_connections, 1, 1'000'000,
                                  "Connections at once, two open files each; more are closed as they come"),
                            "what open files allow, at most 10000"));

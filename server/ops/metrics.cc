@@ -127,6 +127,18 @@ void Metrics::AddConnectionSeries() {
                     .Register(*registry_);
   for (size_t i = 0; i < rpc::kEndingNames.size(); ++i)
     connections_ended_[i] = &ended.Add({{"reason", std::string(rpc::kEndingNames[i])}});
+  auto& windows = BuildCounter()
+                      .Name("tilewire_connections_window_total")
+                      .Help("Connections by the windows they got, as far as distance was looked at")
+                      .Register(*registry_);
+  for (size_t i = 0; i < rpc::kWindowClassNames.size(); ++i)
+    connections_windows_[i] = &windows.Add({{"window", std::string(rpc::kWindowClassNames[i])}});
+  connections_narrowed_ =
+      &BuildCounter()
+           .Name("tilewire_connections_narrowed_total")
+           .Help("Connections whose distance asked for more than --distance-bytes had left")
+           .Register(*registry_)
+           .Add({});
 }
 
 Metrics::~Metrics() {
@@ -219,6 +231,11 @@ void Metrics::OnConnectionRefused(rpc::Refusal why) {
 
 void Metrics::OnConnectionEnded(rpc::Ending why) {
   connections_ended_[static_cast<size_t>(why)]->Increment();
+}
+
+void Metrics::OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) {
+  connections_windows_[static_cast<size_t>(given)]->Increment();
+  if (given != needed) connections_narrowed_->Increment();
 }
 
 void Metrics::OnWarning(std::string_view text) {

@@ -82,6 +82,7 @@ class Metrics : public rpc::CallObserver {
   void OnConnectionClosed() override;
   void OnConnectionRefused(rpc::Refusal why) override;
   void OnConnectionEnded(rpc::Ending why) override;
+  void OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) override;
   void OnWarning(std::string_view text) override;
 
   /// All samples in Prometheus' text format, as a scrape gets them.
@@ -114,6 +115,8 @@ class Metrics : public rpc::CallObserver {
   prometheus::Counter* connections_opened_ = nullptr;
   std::array<prometheus::Counter*, rpc::kRefusalNames.size()> connections_refused_{};
   std::array<prometheus::Counter*, rpc::kEndingNames.size()> connections_ended_{};
+  std::array<prometheus::Counter*, rpc::kWindowClassNames.size()> connections_windows_{};
+  prometheus::Counter* connections_narrowed_ = nullptr;
   std::unique_ptr<prometheus::Exposer> exposer_;  // last: its threads read all of the above
 };
 

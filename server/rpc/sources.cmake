@@ -3,8 +3,11 @@ find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
-    rpc/listener/account.cc rpc/listener/connections.cc rpc/listener/limits.cc rpc/listener/listener.cc
-    rpc/listener/memory_watch.cc rpc/listener/own_dials.cc rpc/listener/peer.cc rpc/listener/sockets.cc)
+    rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connections.cc rpc/listener/limits.cc rpc/listener/listener.cc
+    rpc/listener/memory_watch.cc rpc/listener/own_dials.cc rpc/listener/peer.cc rpc/listener/round_trip.cc
+    rpc/listener/sockets.cc rpc/listener/tcp_facts.cc rpc/listener/window_class.cc)
+# The kernel's header and the C library's have the same names.
+set_source_files_properties(rpc/listener/tcp_facts.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(rpc_transport
     rpc/transport/awaited.cc rpc/transport/idle_watch.cc rpc/transport/self_probe.cc rpc/transport/slices.cc
     rpc/transport/transport.cc)
@@ -13,5 +16,5 @@ set(rpc_calls
     rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/metadata.cc rpc/calls/record.cc rpc/calls/regions.cc
     rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/unary.cc
     rpc/calls/unary_request.cc rpc/calls/unknown.cc)
-tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/library_log.cc rpc/server.cc
+tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/library_log.cc rpc/server.cc rpc/grpc_server.cc rpc/grpc_servers.cc rpc/services.cc
                  DEPS tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)

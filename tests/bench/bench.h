@@ -28,6 +28,7 @@ void AddIdle(CLI::App* app, const Common& common, Run* run);
 void AddMixed(CLI::App* app, const Common& common, Run* run);
 void AddCallers(CLI::App* app, const Common& common, Run* run);
 void AddAccess(CLI::App* app, const Common& common, Run* run);
+void AddDistance(CLI::App* app, const Common& common, Run* run);
 void AddOverload(CLI::App* app, const Common& common, Run* run);
 
 /// Random finite f32: zeros would be a special case for nobody's hardware, but they hide mistakes. Mapped,

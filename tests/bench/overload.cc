@@ -17,6 +17,7 @@
 #include "tests/bench/actives.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/crowd.h"
+#include "tests/bench/relay.h"
 #include "tests/bench/report.h"
 
 namespace tilewire::bench {
@@ -26,7 +27,8 @@ using std::chrono::seconds;
 
 struct Flags {
   int clients = 32, connections = 500, bulk = 4, small = 4;
-  int64_t mebibytes = 64, operand_mib = 1, seconds = 600;
+  int64_t mebibytes = 64, operand_mib = 1, seconds = 600, distance_mib = 512;
+  double round_trip_ms = 0;
   int64_t quota_mib = rpc::kDefaultReceiveQuotaBytes / kMiB,
           window_kib = rpc::kDefaultReceiveWindowBytes / kKiB;
   std::vector<std::string> phases;
@@ -57,19 +59,20 @@ class Phase {
       : begin_(std::chrono::steady_clock::now()),
         device_bytes_(DeviceBytes(jobs)),
         pinned_bytes_(PinnedBytes(common, jobs)),
-        server_(StartServer(
-            common,
-            {"--device-bytes", std::to_string(device_bytes_), "--pinned-bytes", std::to_string(pinned_bytes_),
-             "--receive-quota", std::to_string(flags.quota_mib * kMiB), "--receive-window",
-             std::to_string(flags.window_kib * kKiB), "--idle-seconds", "3600", "--queue-seconds", "3600"})),
+        server_(StartServer(common, {"--device-bytes", std::to_string(device_bytes_), "--pinned-bytes",
+                                     std::to_string(pinned_bytes_), "--receive-quota",
+                                     std::to_string(flags.quota_mib * kMiB), "--idle-seconds", "3600",
+                                     "--queue-seconds", "3600", Windows(flags), WindowBytes(flags)})),
+        distance_bytes_(flags.round_trip_ms > 0 ? flags.distance_mib * kMiB : 0),
+        relay_(RelayTo(server_, flags)),
         gpu_(server_.ready_line().find("device=cuda") != std::string::npos),
         resident_at_begin_(gpu_ ? ResidentAfterFirstCalls(server_) : 0) {}
 
-  const std::string& address() const { return server_.address(); }
+  const std::string& address() const { return relay_ ? relay_->address() : server_.address(); }
   /// Adds the phase's row. Whether memory stayed within its bounds, nobody was cut and no call broke.
   bool Judge(const std::string& name, const Tally& tally, const StalledCrowd::Counts& crowd, Report* report) {
     const int64_t most = server_.resident_bytes_max() - resident_at_begin_;
-    const int64_t budgets = gpu_ ? pinned_bytes_ : device_bytes_;
+    const int64_t budgets = (gpu_ ? pinned_bytes_ : device_bytes_) + distance_bytes_;
     const auto seconds_passed =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); };
@@ -91,6 +94,18 @@ class Phase {
   }
 
  private:
+  /// From afar windows are what the server chooses, so that memory is what is tested; near they are given.
+  static std::string Windows(const Flags& flags) {
+    return flags.round_trip_ms > 0 ? "--distance-bytes" : "--receive-window";
+  }
+  static std::string WindowBytes(const Flags& flags) {
+    return std::to_string(flags.round_trip_ms > 0 ? flags.distance_mib * kMiB : flags.window_kib * kKiB);
+  }
+  static std::unique_ptr<Relay> RelayTo(const Child& server, const Flags& flags) {
+    if (flags.round_trip_ms <= 0) return nullptr;
+    return std::make_unique<Relay>(
+        server.address(), std::chrono::microseconds(static_cast<int64_t>(flags.round_trip_ms * 500)));
+  }
   /// Memory of a GPU is none of the host's, but its driver takes some of that: when it starts, and for code
   /// when that first runs.
   static int64_t ResidentAfterFirstCalls(const Child& server) {
@@ -120,6 +135,8 @@ class Phase {
   const std::chrono::steady_clock::time_point begin_;
   const int64_t device_bytes_, pinned_bytes_;
   const Child server_;
+  const int64_t distance_bytes_;  ///< a budget like the others
+  const std::unique_ptr<Relay> relay_;
   const bool gpu_;
   const int64_t resident_at_begin_;
 };
@@ -241,6 +258,13 @@ void AddOverload(CLI::App* app, const Common& common, Run* run) {
   number("--small", &flags->small, "crowd, full: callers of small calls beside them", 1, 64);
   number("--seconds", &flags->seconds, "most that all of it may take; then it ends with what is known", 1,
          86400);
+  command
+      ->add_option("--round-trip-ms", flags->round_trip_ms,
+                   "all clients so far away, by a relay; windows are then by distance")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1000.0));
+  number("--distance-mib", &flags->distance_mib, "memory for wide windows, where there is a distance, MiB", 8,
+         1 << 20);
   number("--quota-mib", &flags->quota_mib, "receive quota of the server, MiB", 8, 1 << 20);
   number("--window-kib", &flags->window_kib, "receive window of the server, KiB; 0: what gRPC chooses", 0,
          16384);

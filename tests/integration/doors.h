@@ -51,12 +51,14 @@ class CountingObserver final : public rpc::ConnectionObserver {
 class Door {
  public:
   explicit Door(const ConnectionLimits& limits = {}, const std::vector<std::string>& listen = {"127.0.0.1:0"},
-                rpc::MemoryWatch::Read memory = nullptr)
+                rpc::MemoryWatch::Read memory = nullptr, rpc::WindowOptions windows = {})
       : listener_(Listener::Open(listen, limits, &observer, std::move(memory)).value()) {
-    listener_->Start([this](FileDescriptor connection) {
-      const std::lock_guard lock(mutex_);
-      inside_.push_back(std::move(connection));
-    });
+    listener_->Start(
+        [this](FileDescriptor connection, rpc::WindowClass) {
+          const std::lock_guard lock(mutex_);
+          inside_.push_back(std::move(connection));
+        },
+        std::move(windows));
   }
   ~Door() { listener_->Stop(); }
 

@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -41,6 +42,17 @@ class RecordingObserver final : public rpc::CallObserver {
   void OnConnectionClosed() override { closed_.fetch_add(1); }
   void OnConnectionRefused(rpc::Refusal) override { refused_.fetch_add(1); }
   void OnConnectionEnded(rpc::Ending) override { ended_.fetch_add(1); }
+  void OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) override {
+    windows_[static_cast<size_t>(given)].fetch_add(1);
+    if (given != needed) narrowed_.fetch_add(1);
+  }
+  void OnWarning(std::string_view text) override {
+    std::lock_guard lock(mutex_);
+    warnings_ += std::string(text) + "\n";
+  }
+  int windows(rpc::WindowClass given) const { return windows_[static_cast<size_t>(given)].load(); }
+  int narrowed() const { return narrowed_.load(); }
+  std::string warnings() const { return std::lock_guard(mutex_), warnings_; }
   int started() const { return started_.load(); }
   int opened() const { return opened_.load(); }
   int closed() const { return closed_.load(); }
@@ -52,7 +64,9 @@ class RecordingObserver final : public rpc::CallObserver {
   }
 
  private:
-  std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0};
+  std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0}, narrowed_{0};
+  std::array<std::atomic<int>, rpc::kWindowClasses> windows_{};
+  std::string warnings_;
   mutable std::mutex mutex_;
   std::vector<rpc::CallRecord> records_;
 };

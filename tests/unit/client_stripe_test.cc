@@ -68,6 +68,10 @@ TEST(Stripe, ConnectionsFollowSizeAndCores) {
                                                             {1000 * kEach, 2, 1},
                                                             {1000 * kEach, 0, 1}})
     EXPECT_EQ(WorthwhileConnections(bytes, cores), connections) << bytes << " bytes, " << cores << " cores";
+  using std::chrono::microseconds;
+  EXPECT_EQ(WorthwhileConnections(1000 * kEach, 2, microseconds(1999)), 1u);
+  EXPECT_EQ(WorthwhileConnections(1000 * kEach, 2, microseconds(2000)), 8u) << "from afar cores are no limit";
+  EXPECT_EQ(WorthwhileConnections(3 * kEach, 2, microseconds(40'000)), 3u);
   EXPECT_EQ(CallOptions().connections, 0u) << "as many as are worth it, unless asked otherwise";
 }
 

@@ -92,6 +92,8 @@ TEST_F(ConfigTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(config.idle_seconds, 30);
   EXPECT_EQ(config.receive_quota, 192 * kMiB);
   EXPECT_EQ(config.receive_window, 128 * kKiB);
+  EXPECT_TRUE(config.fit_windows);
+  EXPECT_EQ(config.distance_bytes, 0);
   EXPECT_EQ(config.drain_seconds, 30);
   EXPECT_EQ(config.metrics_listen + config.identity_header, "");
   EXPECT_FALSE(config.reflection);
@@ -128,6 +130,8 @@ TEST_F(ConfigTest, EveryFlagArrives) {
                               "32MiB",
                               "--receive-window",
                               "0",
+                              "--distance-bytes",
+                              "64MiB",
                               "--metrics-listen",
                               "[::1]:9090",
                               "--reflection",
@@ -153,6 +157,8 @@ TEST_F(ConfigTest, EveryFlagArrives) {
   EXPECT_EQ(config.idle_seconds, 1.5);
   EXPECT_EQ(config.receive_quota, 32 * kMiB);
   EXPECT_EQ(config.receive_window, 0);
+  EXPECT_FALSE(config.fit_windows) << "one window for all where it is given";
+  EXPECT_EQ(config.distance_bytes, 64 * kMiB);
   EXPECT_EQ(config.metrics_listen, "[::1]:9090");
   EXPECT_TRUE(config.reflection);
   EXPECT_EQ(config.identity_header, "x-user");

@@ -40,6 +40,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "max-connections",
                                        "max-connections-per-peer",
                                        "memory-bytes",
+                                       "distance-bytes",
                                        "region-bytes",
                                        "region-bytes-per-identity"};
   Config config = Blank();
@@ -81,7 +82,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 37u);
+  EXPECT_EQ(names.size(), 38u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

@@ -11,7 +11,6 @@
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/calls/running.h"
 #include "server/rpc/listener/account.h"
-#include "server/rpc/transport/allowance.h"
 #include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
@@ -28,11 +27,7 @@ struct CallContext {
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.
   std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
-  DropSoon drop_soon;                            ///< Engine::DropSoon
-  int64_t receive_window = 0;                    ///< bytes of a stream that gRPC may hold unread
-  Allowance streams{"streams"};                  ///< windows, and messages being read
-  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
-  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
+  DropSoon drop_soon;  ///< Engine::DropSoon
   RunningCalls running;
 };
 

@@ -83,7 +83,7 @@ int64_t NextMessageBytes(size_t message_bytes) {
 /// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
 /// and its look-ahead.
 int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
-  return call.shared().receive_window + NextMessageBytes(message_bytes);
+  return call.receive_window() + NextMessageBytes(message_bytes);
 }
 
 /// One message after Open.
@@ -187,7 +187,7 @@ void MessageRead::Complete(bool ok) {
 
 Task<Status> ExecuteCall::Serve() {
   ExecuteCall& call = *this;
-  if (Status status = call.holding.Reach(call.shared().receive_window); !status.ok()) co_return status;
+  if (Status status = call.holding.Reach(call.receive_window()); !status.ok()) co_return status;
   auto opening = co_await ReadOpen(call);
   if (!opening) co_return opening.error();
   const bool joins = opening->operation == nullptr;

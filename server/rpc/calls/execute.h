@@ -12,6 +12,8 @@
 
 #include "server/engine/job/intake.h"
 #include "server/rpc/calls/stream.h"
+#include "server/rpc/transport/allowance.h"
+#include "server/rpc/transport/receiving.h"
 #include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
@@ -29,16 +31,20 @@ class MessageRead final : public Ahead {
 class ExecuteCall final : public StreamCall {
  public:
   /// With `put_only` no other operation may be opened.
-  ExecuteCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue, bool put_only)
+  ExecuteCall(CallContext* shared, Receiving* receive, std::string method, grpc::ServerCompletionQueue* queue,
+              bool put_only)
       : StreamCall(shared, std::move(method), queue),
         stream(&context()),
-        holding(&shared->streams),
-        held_ahead(&shared->ahead),
+        holding(&receive->accounts->streams),
+        held_ahead(&receive->accounts->ahead),
+        receive_window_(receive->window),
         put_only_(put_only) {}
   Task<Status> Serve() override;
   void StartWrite(const grpc::ByteBuffer& message, void* tag) override { stream.Write(message, tag); }
   void StartFinish(const grpc::Status& status, void* tag) override { stream.Finish(status, tag); }
   bool put_only() const { return put_only_; }
+  /// Bytes that gRPC may hold of it unread.
+  int64_t receive_window() const { return receive_window_; }
 
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   Holding holding;
@@ -47,6 +53,7 @@ class ExecuteCall final : public StreamCall {
   std::unique_ptr<engine::Intake> intake;
 
  private:
+  const int64_t receive_window_;
   const bool put_only_;
 };
 

@@ -4,14 +4,15 @@
 #include <grpcpp/support/async_unary_call.h>
 
 #include "server/rpc/calls/call.h"
+#include "server/rpc/transport/receiving.h"
 
 namespace tilewire::rpc {
 
 /// A unary call on raw bytes.
 class UnaryCall final : public Call {
  public:
-  UnaryCall(CallContext* shared, std::string method, grpc::ServerCompletionQueue* queue)
-      : Call(shared, std::move(method), queue), holding(&shared->unary), responder(&context()) {}
+  UnaryCall(CallContext* shared, Receiving* receive, std::string method, grpc::ServerCompletionQueue* queue)
+      : Call(shared, std::move(method), queue), holding(&receive->accounts->unary), responder(&context()) {}
 
   Holding holding;
   grpc::ByteBuffer request;

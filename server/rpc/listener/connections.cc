@@ -1,12 +1,12 @@
 #include "server/rpc/listener/connections.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include "server/rpc/listener/tcp_facts.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -16,15 +16,6 @@ constexpr double kLeastBurdenBytes = 128 * 1024;
 
 /// At a time; the kernel copies nothing of it.
 constexpr size_t kDiscardBytes = size_t{1} << 30;
-
-/// By the kernel's count; of unix sockets nobody counts.
-uint64_t ReceivedBytes(int fd) {
-  tcp_info info{};
-  socklen_t bytes = sizeof info;
-  const bool known = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
-                     bytes >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-  return known ? info.tcpi_bytes_received : 0;
-}
 
 }  // namespace
 
@@ -44,6 +35,12 @@ Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
       all_.emplace(++last_id_, Connection{.peer = std::move(peer), .second = std::move(second)});
   if (added->second.peer.is_tcp()) accounts_[added->second.peer.name] = added->second.account;
   return last_id_;
+}
+
+void Connections::With(Id id, const std::function<void(int second)>& use) const {
+  const MutexLock lock(mutex_);
+  const auto found = all_.find(id);
+  if (found != all_.end()) use(found->second.second.get());
 }
 
 void Connections::Remove(Id id) {

@@ -32,6 +32,8 @@ class Connections {
   std::optional<Refusal> Refuse(const Peer& peer) const;
   /// One that nobody refuses. `second` is a descriptor of its socket.
   Id Add(Peer peer, FileDescriptor second);
+  /// Calls `use` with its descriptor, where it is known.
+  void With(Id id, const std::function<void(int second)>& use) const;
   /// It has ended. No-op where it is not known.
   void Remove(Id id);
   /// All have ended.

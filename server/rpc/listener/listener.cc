@@ -98,8 +98,8 @@ Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
   return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? Status() : Errno("watching a socket");
 }
 
-void Listener::Start(HandOver hand_over) {
-  hand_over_ = std::move(hand_over);
+void Listener::Start(HandOver hand_over, WindowOptions windows) {
+  arrivals_ = std::make_unique<Arrivals>(std::move(windows), std::move(hand_over), observer_);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -109,6 +109,7 @@ void Listener::Stop() {
     while (write(stop_.get(), &one, sizeof one) < 0 && errno == EINTR) {
     }
     thread_.join();
+    arrivals_->Clear();
   }
   listening_.clear();
   sockets_.clear();
@@ -128,6 +129,7 @@ void Listener::Run() {
   std::array<epoll_event, 256> events{};
   for (;;) {
     LookAfterAll();
+    for (const Connections::Id late : arrivals_->GiveUp(Clock::now())) WatchEnd(late);
     GiveBack();
     // Nobody is there to be looked after: asleep.
     const bool asleep = connections_.empty() && trims_left_ == 0;
@@ -140,10 +142,24 @@ void Listener::Run() {
       if (key >= kFirstSocket) {
         AcceptFrom(sockets_[key - kFirstSocket]);
       } else {
-        connections_.Remove(key);
+        Told(key, events[static_cast<size_t>(i)].events);
       }
     }
   }
+}
+
+void Listener::Told(Connections::Id id, uint32_t events) {
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0 || !arrivals_->waiting(id)) {
+    arrivals_->Ended(id);
+    connections_.Remove(id);
+  } else if (arrivals_->Came(id)) {
+    WatchEnd(id);
+  }
+}
+
+void Listener::WatchEnd(Connections::Id id) {
+  epoll_event event{.events = EPOLLET, .data = {.u64 = id}};
+  connections_.With(id, [&](int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event); });
 }
 
 void Listener::LookAfterAll() {
@@ -216,12 +232,15 @@ void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
   if (!second) return Refused(Refusal::kDescriptors);
   const int watched = second.get();
   const Connections::Id id = connections_.Add(std::move(peer), std::move(second));
-  // Told once, when both directions have ended, which gRPC sees to before it closes.
-  if (!Watch(watched, EPOLLET, id).ok()) {
+  // Told once, when both directions have ended, which gRPC sees to before it closes; where a distance is to
+  // be measured, before that of what comes in.
+  const bool measured = arrivals_->on() && !own && from.ss_family != AF_UNIX;
+  if (!Watch(watched, measured ? EPOLLET | EPOLLIN : EPOLLET, id).ok()) {
     connections_.Remove(id);
     return Refused(Refusal::kDescriptors);
   }
-  hand_over_(std::move(connection));
+  if (!measured) return arrivals_->HandNear(std::move(connection));
+  if (!arrivals_->Begin(id, std::move(connection))) WatchEnd(id);
 }
 
 bool Listener::AcceptAndDrop(int socket) {

@@ -4,7 +4,6 @@
 
 #include <sys/socket.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,6 +11,7 @@
 
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
+#include "server/rpc/listener/arrivals.h"
 #include "server/rpc/listener/connections.h"
 #include "server/rpc/listener/memory_watch.h"
 #include "server/rpc/listener/own_dials.h"
@@ -23,8 +23,7 @@ namespace tilewire::rpc {
 /// at once: whoever waits in a backlog knows nothing, and one that is full keeps everybody out. Thread-safe.
 class Listener {
  public:
-  /// Takes a connected socket and closes it when it is done with it.
-  using HandOver = std::function<void(FileDescriptor connection)>;
+  using HandOver = Arrivals::HandOver;
 
   /// Listens on all of `addresses` (sockets.h); nobody is taken in before Start. `observer` outlives it, and
   /// is warned of what a host has besides and cannot be listened on.
@@ -38,7 +37,7 @@ class Listener {
   /// Where it listens, with the ports that were picked.
   const std::vector<std::string>& addresses() const { return addresses_; }
   /// From now on connections are handed over, on the listener's thread. Once.
-  void Start(HandOver hand_over);
+  void Start(HandOver hand_over, WindowOptions windows = {});
   /// Takes no more connections and listens no longer; when it returns no one is being handed over.
   void Stop();
   /// Lets go of all connections, which those end that they were handed to. After Stop.
@@ -65,6 +64,10 @@ class Listener {
   /// Takes what waits at a socket, some of it.
   void AcceptFrom(int socket);
   void Take(FileDescriptor connection, const sockaddr_storage& from);
+  /// Something came in, or it has ended.
+  void Told(Connections::Id id, uint32_t events);
+  /// Ends alone are of interest from now on.
+  void WatchEnd(Connections::Id id);
   std::optional<Refusal> Judge(int fd, const Peer& peer);
   /// A connection of a process that has no descriptor left. Whether there was one: accept does not look
   /// before it has a descriptor.
@@ -81,7 +84,7 @@ class Listener {
   FileDescriptor epoll_, stop_, spare_;
   Connections connections_;
   OwnDials own_dials_;
-  HandOver hand_over_;
+  std::unique_ptr<Arrivals> arrivals_;
   uint64_t refused_ = 0, refused_told_ = 0;  ///< of the thread
   TimePoint tell_next_{}, last_look_{}, look_next_{};
   MemoryWatch memory_;

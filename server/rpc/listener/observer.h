@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "server/rpc/listener/window_class.h"
+
 namespace tilewire::rpc {
 
 /// Why a connection is closed as soon as it is accepted.
@@ -33,6 +35,11 @@ class ConnectionObserver {
   virtual void OnConnectionRefused(Refusal why) { (void)why; }
   /// One that was opened is ended by the server; its OnConnectionClosed follows.
   virtual void OnConnectionEnded(Ending why) { (void)why; }
+  /// Which windows one that was opened gets, and which ones its distance asks for.
+  virtual void OnConnectionWindow(WindowClass needed, WindowClass given) {
+    (void)needed;
+    (void)given;
+  }
   /// Something an operator should know, in words.
   virtual void OnWarning(std::string_view text) { (void)text; }
 };

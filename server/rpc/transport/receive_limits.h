@@ -23,6 +23,8 @@ struct ReceiveLimits {
   int64_t quota = kDefaultReceiveQuotaBytes;  ///< over all connections; beyond it gRPC ends streams at random
   /// Of a stream that nobody reads; 0: what gRPC's probe estimates.
   int64_t window = kDefaultReceiveWindowBytes;
+  /// Of connections from afar, for wide windows, beside the quota; 0: all connections have the same window.
+  int64_t distance_bytes = 0;
 };
 
 }  // namespace tilewire::rpc

@@ -1,15 +1,17 @@
 #include "server/rpc/transport/transport.h"
 
 #include <arpa/inet.h>
-#include <grpcpp/resource_quota.h>
-
 #include <algorithm>
 #include <thread>
+
+#include "server/rpc/listener/round_trip.h"
 
 namespace tilewire::rpc {
 namespace {
 // Streams of one connection; more wait at the client. Bounds what one connection may hold.
 constexpr int kStreamsPerConnection = 256;
+// gRPC's own limit, unless told otherwise.
+constexpr int kMetadataBytes = 8192;
 
 // Without its probe gRPC stays at frames of 16 KiB, which cost more than they save.
 constexpr int kFrameBytes = static_cast<int>(kMiB);
@@ -32,16 +34,26 @@ std::vector<std::string> DialledAddresses(const std::vector<std::string>& listen
   return addresses;
 }
 
+std::string Greeting() {
+  constexpr uint16_t kMaxConcurrentStreams = 3, kMaxHeaderListSize = 6;  // of HTTP/2
+  return SettingsFrame(
+      {{kMaxConcurrentStreams, kStreamsPerConnection}, {kMaxHeaderListSize, kMetadataBytes}});
+}
+
 void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota("tilewire");
   quota.Resize(static_cast<size_t>(limits.quota));
+  ApplyTransportSettings(quota, limits.window, builder);
+}
+
+void ApplyTransportSettings(const grpc::ResourceQuota& quota, int64_t window, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota);
-  if (limits.window > 0) {
+  if (window > 0) {
     // gRPC 1.51 begins with 4 MiB a stream where memory is plenty, lets its probe double that again and
     // again, and takes windows back seconds too late: a few fast or stalled connections exhaust any quota. A
     // fixed window holds for all. While a message is read, the stream may send the rest of it besides.
     builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, static_cast<int>(limits.window));
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, static_cast<int>(window));
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
   }
   builder->SetMaxReceiveMessageSize(static_cast<int>(kTransportMessageBytes));

@@ -1,6 +1,7 @@
 // Transport settings of every Tilewire listener; the benchmarks' raw gRPC peers use the same.
 #pragma once
 
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
 #include <cstdint>
@@ -14,6 +15,11 @@ namespace tilewire::rpc {
 
 /// Receive limits, messages as they came whatever their size or compression, connection limits.
 void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder);
+/// The same with a quota that others may share.
+void ApplyTransportSettings(const grpc::ResourceQuota& quota, int64_t window, grpc::ServerBuilder* builder);
+
+/// SETTINGS that allow a client no more than those of any server with these settings.
+std::string Greeting();
 
 /// How long a connection may take to begin HTTP/2, and be without a call. gRPC looks after both, because it
 /// alone knows both of unix sockets too; a client is told before a connection without calls is closed

@@ -1,0 +1,60 @@
+// One of gRPC's servers, with queues and services of its own. It listens nowhere: connections are handed to
+// it.
+#pragma once
+
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/rpc/calls/context.h"
+#include "server/rpc/listener/file_descriptor.h"
+#include "server/rpc/listener/limits.h"
+#include "server/rpc/services.h"
+
+namespace tilewire::rpc {
+
+struct GrpcServerOptions {
+  int64_t window = 0;  ///< bytes that a stream may send unread; 0: what gRPC's probe estimates
+  const grpc::ResourceQuota* quota = nullptr;  ///< of messages that come in; servers may share it
+  ConnectionLimits connections;
+  bool reflection = false;
+  int queues = 1;  ///< a thread each
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+};
+
+/// Thread-safe, but for Start and the end.
+class GrpcServer {
+ public:
+  /// Serves calls of the connections that it is handed. `shared` and `receive` outlive it. INTERNAL where
+  /// gRPC will not; throws std::system_error where the system has no threads.
+  static Result<std::unique_ptr<GrpcServer>> Start(CallContext* shared, Receiving* receive,
+                                                   const GrpcServerOptions& options);
+  /// Ends gRPC's server, which ends connections and calls. After it no connection is handed over.
+  void Shutdown();
+  /// Ends the queues once no call is left that could start an operation. After Shutdown.
+  ~GrpcServer();
+  GrpcServer(const GrpcServer&) = delete;
+
+  void HandOver(FileDescriptor connection);
+  /// grpc.health.v1 answers so for that service.
+  void SetHealth(const std::string& service, bool serving);
+
+ private:
+  GrpcServer(CallContext* shared, Receiving* receive) : services_(shared, receive) {}
+
+  Services services_;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> door_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,66 @@
+// gRPC's servers behind the one that clients see: one for each class of windows (listener/window_class.h).
+#pragma once
+
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "kernels/array/status.h"
+#include "server/base/mutex.h"
+#include "server/rpc/calls/context.h"
+#include "server/rpc/grpc_server.h"
+#include "server/rpc/listener/file_descriptor.h"
+#include "server/rpc/listener/limits.h"
+#include "server/rpc/listener/window_class.h"
+#include "server/rpc/transport/receive_limits.h"
+
+namespace tilewire::rpc {
+
+struct GrpcServersOptions {
+  ReceiveLimits receive;
+  ConnectionLimits connections;
+  bool reflection = false;
+  int queues = 0;                                        ///< of each; 0: by the number of cores
+  std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of all
+};
+
+/// Near connections have a server from the start; others when the first of them comes, so that who serves
+/// nobody far away pays nothing. All run the same calls. Near ones have --receive-quota; the others share
+/// --distance-bytes, so that those who are far take nothing from those who are near. Thread-safe.
+class GrpcServers {
+ public:
+  /// `shared` outlives it. As GrpcServer::Start.
+  static Result<std::unique_ptr<GrpcServers>> Start(CallContext* shared, const GrpcServersOptions& options);
+  GrpcServers(const GrpcServers&) = delete;
+
+  /// One at a time. Where the server of a class cannot be had the near one takes it.
+  void HandOver(FileDescriptor connection, WindowClass window);
+  /// What all places with wide windows may take together, so that each has room for a stream; 0: there are no
+  /// classes.
+  int64_t wide_places_bytes() const;
+  /// Health of all. No-op after Shutdown.
+  void SetHealth(const std::string& service, bool serving);
+  /// Ends all, and returns when nothing of them is left. Not beside HandOver.
+  void Shutdown();
+
+ private:
+  GrpcServers(CallContext* shared, const GrpcServersOptions& options);
+  Status StartOne(WindowClass window);
+  GrpcServer* Of(WindowClass window);
+
+  CallContext* const shared_;
+  const GrpcServersOptions options_;
+  grpc::ResourceQuota near_quota_{"tilewire"}, wide_quota_{"tilewire-distance"};
+  ReceiveAccounts near_accounts_, wide_accounts_;
+  std::array<std::unique_ptr<Receiving>, kWindowClasses> receiving_;
+  Mutex mutex_;  ///< health may be told while servers come and go
+  std::map<std::string, bool> health_ TILEWIRE_GUARDED_BY(mutex_);
+  std::array<std::unique_ptr<GrpcServer>, kWindowClasses> servers_ TILEWIRE_GUARDED_BY(mutex_);
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,73 @@
+// Connections between being accepted and being handed to gRPC: how far away they are, and which windows they
+// get.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "server/base/timing.h"
+#include "server/rpc/listener/file_descriptor.h"
+#include "server/rpc/listener/observer.h"
+#include "server/rpc/listener/window_class.h"
+
+namespace tilewire::rpc {
+
+/// Windows by distance.
+struct WindowOptions {
+  int64_t wide_bytes = 0;  ///< of all places with wide windows; 0: all connections are near
+  /// A SETTINGS frame to measure round trips with; empty where that cannot be, because connections are not
+  /// clear: then what the kernel knows must do.
+  std::string greeting;
+};
+
+/// For the listener's thread alone.
+class Arrivals {
+ public:
+  using Id = uint64_t;
+  /// Takes a connected socket and closes it when it is done with it.
+  using HandOver = std::function<void(FileDescriptor connection, WindowClass window)>;
+
+  Arrivals(WindowOptions options, HandOver hand_over, ConnectionObserver* observer)
+      : options_(std::move(options)),
+        hand_over_(std::move(hand_over)),
+        observer_(observer),
+        places_(options_.wide_bytes) {}
+
+  /// Whether distance makes a difference: for others there is only HandNear.
+  bool on() const { return options_.wide_bytes > 0; }
+  void HandNear(FileDescriptor connection) { hand_over_(std::move(connection), WindowClass::kNear); }
+  /// Hands it over at once where its distance is known. Else returns true: Came is then wanted for whatever
+  /// comes in, until that returns true.
+  bool Begin(Id id, FileDescriptor connection);
+  /// Something came in. Whether it has been handed over.
+  bool Came(Id id);
+  bool waiting(Id id) const { return waiting_.contains(id); }
+  /// Hands over those that do not answer, as far as they are by TCP; nobody waits for them for ever.
+  /// Returns which.
+  std::vector<Id> GiveUp(TimePoint now);
+  /// The connection has ended: its place is free.
+  void Ended(Id id);
+  /// Closes those that were not handed over.
+  void Clear() { waiting_.clear(); }
+
+ private:
+  struct Waiting {
+    FileDescriptor connection;
+    TimePoint since;
+  };
+  void Hand(Id id, FileDescriptor connection, Clock::duration round_trip);
+
+  const WindowOptions options_;
+  const HandOver hand_over_;
+  ConnectionObserver* const observer_;
+  WindowPlaces places_;
+  std::unordered_map<Id, Waiting> waiting_;
+  uint64_t narrowed_ = 0, narrowed_told_ = 0;
+  TimePoint tell_next_{};
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,34 @@
+#include "server/rpc/listener/tcp_facts.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstddef>
+
+namespace tilewire::rpc {
+namespace {
+
+/// How much of `info` the kernel knows.
+socklen_t Ask(int fd, tcp_info* info) {
+  socklen_t bytes = sizeof *info;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes) == 0 ? bytes : 0;
+}
+
+}  // namespace
+
+uint64_t ReceivedBytes(int fd) {
+  tcp_info info{};
+  const bool known =
+      Ask(fd, &info) >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
+  return known ? info.tcpi_bytes_received : 0;
+}
+
+Clock::duration TcpRoundTrip(int fd) {
+  tcp_info info{};
+  const bool known = Ask(fd, &info) >= offsetof(tcp_info, tcpi_rtt) + sizeof info.tcpi_rtt;
+  return std::chrono::microseconds(known ? info.tcpi_rtt : 0);
+}
+
+}  // namespace tilewire::rpc

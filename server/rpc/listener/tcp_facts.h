@@ -1,0 +1,15 @@
+// What the kernel counts of a TCP connection.
+#pragma once
+
+#include <cstdint>
+
+#include "server/base/timing.h"
+
+namespace tilewire::rpc {
+
+/// Bytes that came in. Zero of unix sockets, where nobody counts.
+uint64_t ReceivedBytes(int fd);
+/// The smoothed round trip, of the handshake at first. Zero where it is not known.
+Clock::duration TcpRoundTrip(int fd);
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,33 @@
+// What gRPC may hold for the calls of a server.
+#pragma once
+
+#include <cstdint>
+
+#include "server/rpc/transport/allowance.h"
+
+namespace tilewire::rpc {
+
+/// Accounts of a quota of gRPC's. Thread-safe.
+struct ReceiveAccounts {
+  /// What streams may hold of a quota: unary messages are here before anybody can refuse them, so streams
+  /// leave them room.
+  static constexpr int64_t StreamBytes(int64_t quota) { return quota / 64 * 45; }
+  /// Before the first call.
+  void SetLimits(int64_t quota) {
+    streams.SetLimit(StreamBytes(quota));
+    ahead.SetLimit(quota / 64 * 3);  // of its own, so that it takes no stream's place
+    unary.SetLimit(quota / 4);
+  }
+
+  Allowance streams{"streams"};                  ///< windows, and messages being read
+  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
+  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
+};
+
+/// How one of gRPC's servers receives.
+struct Receiving {
+  int64_t window = 0;  ///< bytes of a stream that gRPC may hold unread
+  ReceiveAccounts* accounts = nullptr;
+};
+
+}  // namespace tilewire::rpc
