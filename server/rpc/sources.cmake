@@ -1,6 +1,10 @@
 # gRPC lives here only.
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
+# Who calls: knows neither gRPC nor sockets.
+find_package(OpenSSL 3.0 REQUIRED)
+tilewire_library(identity SOURCES rpc/identity/identity.cc rpc/identity/rules.cc rpc/identity/tokens.cc
+                 DEPS tilewire_array OpenSSL::Crypto)
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
     rpc/listener/account.cc rpc/listener/connections.cc rpc/listener/limits.cc rpc/listener/listener.cc
@@ -14,4 +18,4 @@ set(rpc_calls
     rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/unary.cc
     rpc/calls/unary_request.cc rpc/calls/unknown.cc)
 tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/library_log.cc rpc/server.cc
-                 DEPS tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)
+                 DEPS tilewire_identity tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)
