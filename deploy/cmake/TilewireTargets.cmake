@@ -143,6 +143,11 @@ endfunction()
 function(tilewire_together)
   if(TILEWIRE_TOGETHER)
     set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")   # it takes the included sources for headers: their coroutines have local types
+      foreach(target ${ARGN})
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+      endforeach()
+    endif()
   endif()
 endfunction()
 
