@@ -219,6 +219,10 @@ void Metrics::OnConnectionEnded(rpc::Ending why) {
   connections_ended_[static_cast<size_t>(why)]->Increment();
 }
 
+void Metrics::OnNotice(std::string_view text) {
+  LogEvent(spdlog::level::info, text);
+}
+
 void Metrics::OnWarning(std::string_view text) {
   LogEvent(spdlog::level::warn, text);
 }

@@ -82,6 +82,7 @@ class Metrics : public rpc::CallObserver {
   void OnConnectionClosed() override;
   void OnConnectionRefused(rpc::Refusal why) override;
   void OnConnectionEnded(rpc::Ending why) override;
+  void OnNotice(std::string_view text) override;
   void OnWarning(std::string_view text) override;
 
   /// All samples in Prometheus' text format, as a scrape gets them.

@@ -1,10 +1,7 @@
 #include "server/rpc/server.h"
 
 #include <grpc/grpc.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/impl/server_builder_option.h>
-#include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -14,13 +11,16 @@
 #include "server/base/mutex.h"
 #include "server/rpc/calls/arrays.h"
 #include "server/rpc/calls/execute.h"
-#include "server/rpc/calls/metadata.h"
 #include "server/rpc/calls/regions.h"
 #include "server/rpc/calls/unary.h"
 #include "server/rpc/calls/unknown.h"
+#include "server/rpc/health.h"
+#include "server/rpc/identity/tokens.h"
 #include "server/rpc/listener/listener.h"
 #include "server/rpc/transport/awaited.h"
+#include "server/rpc/transport/door.h"
 #include "server/rpc/transport/self_probe.h"
+#include "server/rpc/transport/tls_credentials.h"
 #include "server/rpc/transport/transport.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
@@ -44,15 +44,6 @@ using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::WithRawMeth
 // Requests asked for in advance, a method and queue: a burst finds somebody waiting.
 constexpr int kAccepts = 4;
 
-/// Linking the reflection library registers it with every server; it is off unless asked for.
-class DropReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments*) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    std::erase_if(*plugins, [](const auto& plugin) { return plugin->name() == "proto_server_reflection"; });
-  }
-};
-
 class ServerImpl final : public Server {
  public:
   ServerImpl(engine::Engine* engine, CallObserver* observer, const ServerOptions& options)
@@ -61,7 +52,9 @@ class ServerImpl final : public Server {
     shared_.observer = observer;
     shared_.drop_soon = [engine](std::shared_ptr<const void> hold) { engine->DropSoon(std::move(hold)); };
     shared_.version = options.version;
-    shared_.identity_header = options.identity_header;
+    shared_.identity_rules = {.header = options.identity_header,
+                              .trusted_proxies = options.trusted_proxies,
+                              .anonymous = options.anonymous};
     shared_.idle_seconds = options.idle_seconds;
     shared_.receive_window = options.receive.window;
     // Unary messages are here before anybody can refuse them, so streams leave them room.
@@ -73,6 +66,7 @@ class ServerImpl final : public Server {
 
   Status Listen();
   const std::vector<std::string>& addresses() const override { return listener_->addresses(); }
+  std::string health_address() const override { return health_ ? health_->address() : ""; }
   void SetReady(bool ready) override {
     SetHealth("", ready);
     SetHealth("readiness", ready);
@@ -87,6 +81,7 @@ class ServerImpl final : public Server {
   void SetHealth(const char* service, bool serving) {
     MutexLock lock(health_mutex_);
     if (server_) server_->GetHealthCheckService()->SetServingStatus(service, serving);
+    if (health_) health_->Set(service, serving);
   }
   void StartProbe();
   void Accept(grpc::ServerCompletionQueue* queue);
@@ -110,6 +105,7 @@ class ServerImpl final : public Server {
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   Mutex health_mutex_;  ///< health may be told while the server goes away
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<HealthServer> health_;  ///< null: only the other listeners answer
   std::unique_ptr<Listener> listener_;
   std::vector<std::thread> threads_;
   std::unique_ptr<SelfProbe> probe_;
@@ -120,13 +116,19 @@ Status ServerImpl::Listen() {
   // for 10 s.
   static const bool kept = (grpc_init(), true);
   (void)kept;
+  TILEWIRE_ASSIGN_OR_RETURN(
+      shared_.credentials, CredentialFiles::Open(options_.credentials, [observer = shared_.observer](
+                                                                           bool good, std::string_view text) {
+        good ? observer->OnNotice(text) : observer->OnWarning(text);
+      }));
   TILEWIRE_ASSIGN_OR_RETURN(listener_,
                             Listener::Open(options_.listen, options_.connections, shared_.observer));
+  if (!options_.health_listen.empty()) {
+    TILEWIRE_ASSIGN_OR_RETURN(health_, HealthServer::Open(options_.health_listen, shared_.observer));
+  }
   grpc::EnableDefaultHealthCheckService(true);
-  // Linkers drop a library that nobody names, and with it the initialiser that would register the plugin.
-  if (options_.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  if (!options_.reflection) builder.SetOption(std::make_unique<DropReflection>());
+  ApplyReflection(options_.reflection, &builder);
   ApplyTransportSettings(options_.receive, &builder);
   ApplyConnectionTimes(options_.connections, &builder);
   builder.RegisterService(&kernels_);
@@ -134,26 +136,26 @@ Status ServerImpl::Listen() {
   builder.RegisterService(&regions_);
   builder.RegisterService(&device_);
   builder.RegisterCallbackGenericService(&unknown_);
-  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> door =
-      builder.experimental().AddExternalConnectionAcceptor(
-          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-          grpc::InsecureServerCredentials());
+  const Door clear = MakeDoor(&builder, grpc::InsecureServerCredentials());
+  const Door outer = shared_.credentials->has_tls()
+                         ? MakeDoor(&builder, TlsCredentials(shared_.credentials.get(),
+                                                             options_.client_certificates_required))
+                         : clear;
   const int queues = options_.queues > 0 ? options_.queues : DefaultQueues();
   for (int i = 0; i < queues; ++i) queues_.push_back(builder.AddCompletionQueue());
   server_ = builder.BuildAndStart();
   if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server");
   shared_.endpoints = options_.advertise;
   if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses());
-  shared_.probe_token = MakeRequestId();
+  shared_.probe_token = RandomHex(16);  // whoever knew it would be let in
   shared_.account_of = [this](const std::string& peer) { return listener_->AccountOf(peer); };
   for (auto& queue : queues_) Accept(queue.get());
   for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { ServeJobs(q); });
   SetLive(true);
   SetReady(true);
-  listener_->Start([door = std::move(door)](FileDescriptor connection) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-    parameters.fd = connection.Release();  // gRPC closes it
-    door->HandleNewConnection(&parameters);
+  shared_.credentials->Start();
+  listener_->Start([clear, outer](FileDescriptor connection, bool beyond) {
+    Enter(beyond ? outer : clear, std::move(connection));
   });
   StartProbe();
   return {};
@@ -279,6 +281,7 @@ void ServerImpl::Shutdown(TimePoint until) {
   {
     MutexLock lock(health_mutex_);
     server_.reset();
+    health_.reset();
   }
   listener_->Drop();
 }

@@ -53,8 +53,9 @@ class Door {
   explicit Door(const ConnectionLimits& limits = {}, const std::vector<std::string>& listen = {"127.0.0.1:0"},
                 rpc::MemoryWatch::Read memory = nullptr)
       : listener_(Listener::Open(listen, limits, &observer, std::move(memory)).value()) {
-    listener_->Start([this](FileDescriptor connection) {
+    listener_->Start([this](FileDescriptor connection, bool beyond) {
       const std::lock_guard lock(mutex_);
+      beyond_ += beyond ? 1 : 0;
       inside_.push_back(std::move(connection));
     });
   }
@@ -67,6 +68,11 @@ class Door {
       const std::lock_guard lock(mutex_);
       return inside_.size() == count;
     });
+  }
+  /// How many came that others may see or be.
+  int beyond() {
+    const std::lock_guard lock(mutex_);
+    return beyond_;
   }
   int fd(size_t i) {
     const std::lock_guard lock(mutex_);
@@ -84,6 +90,7 @@ class Door {
  private:
   std::mutex mutex_;
   std::vector<FileDescriptor> inside_;
+  int beyond_ = 0;
   std::unique_ptr<Listener> listener_;
 };
 

@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -41,6 +42,8 @@ class RecordingObserver final : public rpc::CallObserver {
   void OnConnectionClosed() override { closed_.fetch_add(1); }
   void OnConnectionRefused(rpc::Refusal) override { refused_.fetch_add(1); }
   void OnConnectionEnded(rpc::Ending) override { ended_.fetch_add(1); }
+  void OnNotice(std::string_view text) override { Tell(text); }
+  void OnWarning(std::string_view text) override { Tell(text); }
   int started() const { return started_.load(); }
   int opened() const { return opened_.load(); }
   int closed() const { return closed_.load(); }
@@ -50,11 +53,23 @@ class RecordingObserver final : public rpc::CallObserver {
     std::lock_guard lock(mutex_);
     return records_;
   }
+  /// How many notices and warnings began so.
+  int told(std::string_view beginning) const {
+    std::lock_guard lock(mutex_);
+    return static_cast<int>(std::count_if(
+        told_.begin(), told_.end(), [&](const std::string& text) { return text.starts_with(beginning); }));
+  }
 
  private:
+  void Tell(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    told_.emplace_back(text);
+  }
+
   std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0};
   mutable std::mutex mutex_;
   std::vector<rpc::CallRecord> records_;
+  std::vector<std::string> told_;
 };
 
 /// A connection of its own, made.

@@ -86,5 +86,25 @@ TEST(Tokens, MistakesAreNamedWithTheirLine) {
   }
 }
 
+TEST(MakeToken, IsGoodUntilItExpires) {
+  const NewToken made = MakeToken("ann", "").value(),
+                 other = MakeToken("ann", "2027-01-31T12:00:00Z").value();
+  EXPECT_NE(made.token, other.token);
+  EXPECT_EQ(made.token.size(), 4 + 64u);
+  EXPECT_EQ(made.line.find(made.token.substr(4)), std::string::npos) << "the line does not tell the token";
+  EXPECT_EQ(Tokens::Parse(made.line + "\n")->Check(made.token, WallTime::max()), "ann");
+  EXPECT_FALSE(Tokens::Parse(made.line)->Check(other.token, {}));
+  const Tokens tokens = Tokens::Parse(other.line).value();
+  EXPECT_EQ(tokens.Check(other.token, {}), "ann");
+  EXPECT_FALSE(tokens.Check(other.token, WallTime::max()));
+}
+
+TEST(MakeToken, NamesThatCannotStandInTheFileAreRefused) {
+  for (const std::string name : {"", "#ann", "a b", "a.b", "ann\n", "x y z"})
+    EXPECT_FALSE(MakeToken(name, "")) << name;
+  for (const std::string expires : {"tomorrow", "2027-01-31", "2027-13-31T12:00:00Z"})
+    EXPECT_FALSE(MakeToken("ann", expires)) << expires;
+}
+
 }  // namespace
 }  // namespace tilewire::rpc

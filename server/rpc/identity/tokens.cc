@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +17,7 @@ namespace tilewire::rpc {
 namespace {
 
 constexpr size_t kMinSaltDigits = 16, kMaxSaltDigits = 64, kMaxNameBytes = 128;
+constexpr size_t kNewSaltBytes = 16, kNewSecretBytes = 32;
 constexpr std::string_view kBlanks = " \t\r";
 
 int HexDigit(char c) {
@@ -67,6 +69,16 @@ std::optional<WallTime> ParseTime(std::string_view text) {
   if (!day.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
   return std::chrono::sys_days(day) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
          std::chrono::seconds(second);
+}
+
+template <typename Bytes>
+std::string Hex(const Bytes& bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
 }
 
 tl::unexpected<Status> Refused(std::string_view why) {
@@ -141,6 +153,25 @@ Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
   if (!known || !right) return Refused("unknown");
   if (entry.expires && now >= *entry.expires) return Refused("expired");
   return found->first;
+}
+
+std::string RandomHex(size_t bytes) {
+  std::vector<uint8_t> random(bytes);
+  if (RAND_bytes(random.data(), static_cast<int>(bytes)) != 1) std::abort();  // nothing else is a secret
+  return Hex(random);
+}
+
+Result<NewToken> MakeToken(std::string_view name, std::string_view expires) {
+  const std::string salt = RandomHex(kNewSaltBytes), secret = RandomHex(kNewSecretBytes);
+  NewToken made{.token = std::string(name) + "." + secret,
+                .line = std::string(name) + " " + salt + " " + Hex(Sha256Of(salt, secret))};
+  if (!expires.empty()) made.line += " " + std::string(expires);
+  const auto parsed = Tokens::Parse(made.line);  // the one judge of names and times
+  if (!parsed) return Fail(parsed.error());
+  // What is there, but is a comment or several words, is no token either.
+  if (!parsed->Check(made.token, WallTime::min()))
+    return Fail(Status(Code::kInvalidArgument, "BAD_VALUE", "the name must be letters, digits, '-' and '_'"));
+  return made;
 }
 
 }  // namespace tilewire::rpc

@@ -52,6 +52,18 @@ class Tokens {
   std::map<std::string, Entry, std::less<>> by_name_;
 };
 
+/// What `tilewired --make-token` gives.
+struct NewToken {
+  std::string token;  ///< for the client, and to be found nowhere else: NAME.SECRET, 256 bits of it random
+  std::string line;   ///< for the file
+};
+
+/// `expires`: as in the file; empty: never. INVALID_ARGUMENT where the name or the time cannot stand there.
+Result<NewToken> MakeToken(std::string_view name, std::string_view expires);
+
+/// That many random bytes in hexadecimal digits, fit for secrets. Thread-safe.
+std::string RandomHex(size_t bytes);
+
 /// SHA-256 of one text after the other.
 Sha256 Sha256Of(std::string_view first, std::string_view second);
 

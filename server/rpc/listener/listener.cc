@@ -221,7 +221,7 @@ void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
     connections_.Remove(id);
     return Refused(Refusal::kDescriptors);
   }
-  hand_over_(std::move(connection));
+  hand_over_(std::move(connection), from.ss_family != AF_UNIX && !own);
 }
 
 bool Listener::AcceptAndDrop(int socket) {

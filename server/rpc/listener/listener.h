@@ -23,8 +23,10 @@ namespace tilewire::rpc {
 /// at once: whoever waits in a backlog knows nothing, and one that is full keeps everybody out. Thread-safe.
 class Listener {
  public:
-  /// Takes a connected socket and closes it when it is done with it.
-  using HandOver = std::function<void(FileDescriptor connection)>;
+  /// Takes a connected socket and closes it when it is done with it. `beyond`: others than this host or this
+  /// process may be at its other end, or see what passes; not so of unix sockets, and of the server's
+  /// connections to itself.
+  using HandOver = std::function<void(FileDescriptor connection, bool beyond)>;
 
   /// Listens on all of `addresses` (sockets.h); nobody is taken in before Start. `observer` outlives it, and
   /// is warned of what a host has besides and cannot be listened on.

@@ -33,6 +33,8 @@ class ConnectionObserver {
   virtual void OnConnectionRefused(Refusal why) { (void)why; }
   /// One that was opened is ended by the server; its OnConnectionClosed follows.
   virtual void OnConnectionEnded(Ending why) { (void)why; }
+  /// Something that went as it should, in words.
+  virtual void OnNotice(std::string_view text) { (void)text; }
   /// Something an operator should know, in words.
   virtual void OnWarning(std::string_view text) { (void)text; }
 };
