@@ -60,6 +60,10 @@ constexpr std::string_view kKnown[] = {
     "TILEWIRE_LOG_LEVEL",
     // tilewire, tilewire-load
     "TILEWIRE_SERVER",
+    "TILEWIRE_TLS_CA",
+    "TILEWIRE_CLIENT_CERT",
+    "TILEWIRE_CLIENT_KEY",
+    "TILEWIRE_TOKEN_FILE",
 };
 
 /// Of tests and of building: known, and never what somebody meant.

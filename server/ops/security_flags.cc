@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/base/addresses.h"
 #include "server/ops/flag_forms.h"
 #include "server/rpc/identity/identity.h"
 

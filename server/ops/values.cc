@@ -136,17 +136,6 @@ Result<std::string> ParseAddress(std::string_view flag, std::string_view text, A
   return BadValue(flag, text, allowed);
 }
 
-bool StaysOnHost(std::string_view address) {
-  if (address.starts_with("unix:")) return true;
-  std::string host(address.substr(0, address.rfind(':')));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
-  return host == "localhost";
-}
-
 Result<std::string> ParseDevice(std::string_view flag, std::string_view text) {
   constexpr std::string_view kOrdinal = "cuda:";
   if (text == "auto" || text == "cpu" || text == "cuda") return std::string(text);

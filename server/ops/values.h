@@ -34,10 +34,6 @@ enum class AddressUse {
 /// The address as given.
 Result<std::string> ParseAddress(std::string_view flag, std::string_view text, AddressUse use);
 
-/// Whether nobody but this host can reach it: a unix socket, "localhost", 127.0.0.0/8 or [::1]. Other names
-/// may be anybody's.
-bool StaysOnHost(std::string_view address);
-
 /// auto, cpu, cuda or cuda:N with N from 0 to 255.
 Result<std::string> ParseDevice(std::string_view flag, std::string_view text);
 

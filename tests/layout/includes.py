@@ -85,8 +85,9 @@ LAYERS = {
     "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
-    # The list of environment variables is one for all programs.
-    "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
+    # The list of environment variables is one for all programs, and so is what stays on a host.
+    "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/",
+                                                         "server/base/addresses.h", "server/base/environment.h"), ()),
     "tests/devices/": (ENGINE + ("tests/devices/",), GRPC + PROTOBUF),
 }
 

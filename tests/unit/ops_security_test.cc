@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "server/base/addresses.h"
 #include "server/ops/flags.h"
-#include "server/ops/values.h"
 
 namespace tilewire::ops {
 namespace {
