@@ -4,7 +4,7 @@
 #
 #   docker build -t tilewire .                          with the CUDA device (falls back to the CPU where no GPU is lent)
 #   docker build -t tilewire:cpu --build-arg BUILD_BASE=ubuntu:24.04 .
-#   docker run --rm --gpus all --read-only -p 50051:50051 tilewire
+#   docker run --rm --gpus all --read-only -p 50051:50051 -v ./tls:/tls:ro -e TILEWIRE_TLS_CERT=/tls/cert.pem -e TILEWIRE_TLS_KEY=/tls/key.pem tilewire
 #
 # The CUDA device is built where BUILD_BASE has nvcc. RUNTIME_BASE needs the glibc of BUILD_BASE or a newer one.
 ARG BUILD_BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04
@@ -33,8 +33,11 @@ WORKDIR /tmp
 EXPOSE 50051
 # The server drains on SIGTERM for up to --drain-seconds (30): give `docker stop` at least as long (-t 35).
 STOPSIGNAL SIGTERM
-# Pings localhost:50051; set TILEWIRE_SERVER when --listen names another port.
+# Asks the listener of health, which needs neither certificate nor token: keep --health-listen where other arguments
+# replace these.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["/opt/tilewire/bin/tilewire", "--timeout", "3", "ping"]
+  CMD ["/opt/tilewire/bin/tilewire", "--server", "localhost:50052", "--timeout", "3", "ping"]
 ENTRYPOINT ["/opt/tilewire/bin/tilewired"]
-CMD ["--listen", "0.0.0.0:50051"]
+# Without certificates (TILEWIRE_TLS_CERT, TILEWIRE_TLS_KEY) it does not start: clear text for a whole network is a
+# decision (-e TILEWIRE_INSECURE=on).
+CMD ["--listen", "0.0.0.0:50051", "--health-listen", "localhost:50052"]

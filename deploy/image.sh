@@ -113,7 +113,7 @@ commit() {
   store copy --quiet --chown 0:0 "$container" "$work/root" / >/dev/null
   store config --os linux --arch amd64 --user "$USER_ID:$USER_ID" --workingdir / --port 50051/tcp --stop-signal SIGTERM \
     --env "PATH=$PREFIX/bin" --env NVIDIA_VISIBLE_DEVICES=all --env NVIDIA_DRIVER_CAPABILITIES=compute,utility \
-    --entrypoint "[\"$PREFIX/bin/tilewired\"]" --cmd '--listen 0.0.0.0:50051' --created-by deploy/image.sh \
+    --entrypoint "[\"$PREFIX/bin/tilewired\"]" --cmd '--listen 0.0.0.0:50051 --health-listen localhost:50052' --created-by deploy/image.sh \
     --label org.opencontainers.image.title=Tilewire \
     --label "org.opencontainers.image.description=GPU array kernels over gRPC (CUDA: $cuda)" \
     --label "org.opencontainers.image.version=$version" \

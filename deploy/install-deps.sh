@@ -18,10 +18,10 @@ Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--wheel] [--imag
 TEXT
 }
 
-# zlib, OpenSSL, c-ares, re2 and abseil follow from libgrpc++-dev; fmt from spdlog; civetweb from prometheus-cpp.
+# zlib, c-ares, re2 and abseil follow from libgrpc++-dev; fmt from spdlog; civetweb from prometheus-cpp.
 readonly BUILD_PACKAGES=(
   ca-certificates g++ cmake ninja-build pkg-config git ccache binutils
-  libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
+  libgrpc++-dev libgrpc-dev libssl-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev
   libjs-chart.js)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "server/base/environment.h"
 #include "server/base/memory.h"
@@ -24,6 +25,7 @@
 #include "server/ops/version.h"
 #include "server/rpc/conversions/operations.h"
 #include "server/rpc/drain.h"
+#include "server/rpc/identity/identity.h"
 #include "server/rpc/library_log.h"
 #include "server/rpc/server.h"
 
@@ -84,6 +86,15 @@ int64_t DistanceBytes(const ops::Config& config) {
   return config.distance_bytes > 0 ? config.distance_bytes : DefaultDistanceBytes(UsableMemoryBytes());
 }
 
+/// Whose header counts. CheckSecurity has seen to it that somebody says so where there is TLS.
+std::vector<rpc::Identity> TrustedProxies(const ops::Config& config) {
+  if (config.trusted_proxies.empty()) return {rpc::Identity{}};
+  std::vector<rpc::Identity> proxies;
+  for (const std::string& text : config.trusted_proxies)
+    proxies.push_back(rpc::ParseIdentity("--trusted-proxy", text).value());
+  return proxies;
+}
+
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
   return {.listen = config.listen,
           .advertise = config.advertise,
@@ -99,6 +110,14 @@ rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
           .idle_seconds = config.idle_seconds,
           .reflection = config.reflection,
           .identity_header = config.identity_header,
+          .trusted_proxies = TrustedProxies(config),
+          .anonymous = config.anonymous == "allow",
+          .credentials = {.tls = {.certificate = config.tls_cert,
+                                  .key = config.tls_key,
+                                  .client_ca = config.tls_client_ca},
+                          .tokens = config.tokens},
+          .health_listen = config.health_listen,
+          .client_certificates_required = config.tls_client == "required",
           .version = std::string(ops::Version())};
 }
 
@@ -161,6 +180,8 @@ int Run(const ops::Config& config) {
   auto server = rpc::Server::Start(engine->get(), &metrics, ServerOptionsOf(config));
   if (!server) return CannotStart(server.error());
   serving.store(server->get());
+  if (const std::string address = (*server)->health_address(); !address.empty())
+    ops::LogEvent(spdlog::level::info, "serving health", {{"address", address}});
   Announce(**server, (*engine)->facts());
 
   ops::WaitForSignal();

@@ -53,7 +53,7 @@ int RunPut(const Globals& globals, const PutArguments& arguments) {
   if (!source) return PrintError(source.error(), kExitUsage);
   auto files = TraceFiles::Open(globals);
   if (!files) return PrintError(files.error(), kExitUsage);
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   auto stored = [&] {
     ProgressLine progress;
     client::CallOptions options = globals.call_options();
@@ -71,7 +71,7 @@ int RunGet(const Globals& globals, const GetArguments& arguments) {
   if (!id) return PrintError(id.error(), kExitUsage);
   auto files = TraceFiles::Open(globals, arguments.out);
   if (!files) return PrintError(files.error(), kExitUsage);
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   client::CallOptions options = globals.call_options();
   std::vector<ArraySource> array{ArraySource::Resident(*id)};
   if (Status status = LearnSpecs(&client, &array, &options); !status.ok())
@@ -95,7 +95,7 @@ int RunGet(const Globals& globals, const GetArguments& arguments) {
 }
 
 int RunList(const Globals& globals) {
-  const auto list = client::Client::Connect(globals.server).List(globals.call_options());
+  const auto list = client::Client::Connect(globals.server, globals.connect).List(globals.call_options());
   if (!list) return PrintCallError(globals, list.error(), kExitFailed);
   if (!globals.json) return Print(TextList(*list));
   ordered_json json;
@@ -113,7 +113,7 @@ int RunRemove(const Globals& globals, const std::vector<std::string>& arrays) {
     if (!id) return PrintError(id.error(), kExitUsage);
     ids.push_back(*id);
   }
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   ordered_json deleted = ordered_json::array();
   int exit_code = kExitOk;
   for (const std::string& id : ids) {

@@ -12,6 +12,7 @@ CommandLine::CommandLine(Globals* globals) : globals_(globals) {
   server_ = app_.add_option("--server", globals->server, "host:port, [IPv6]:port or unix:PATH")
                 ->envname("TILEWIRE_SERVER")
                 ->capture_default_str();
+  AddSecurity(&app_, &security_);
   app_.add_flag("--json", globals->json, "Print one JSON object: result and timing");
   app_.add_flag("--timing", globals->timing, "Print a timing table on stderr, also when it is no terminal");
   app_.add_option("--timeout", timeout_seconds_,
@@ -60,6 +61,9 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  auto connect = ReadSecurity(security_);
+  if (!connect) return PrintError(connect.error(), kExitUsage);
+  globals_->connect = *std::move(connect);
   WarnOfUnknownVariables();
   globals_->via_region = via_ == "region";
   if (timeout_seconds_ > 0)

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "client/cli/commands.h"
+#include "client/cli/security.h"
 
 namespace tilewire::cli {
 
@@ -56,6 +57,7 @@ class CommandLine {
   CLI::App app_{"tilewire: array kernels of a Tilewire server", "tilewire"};
   Globals* globals_;
   CLI::Option* server_ = nullptr;
+  SecurityOptions security_;
   CLI::Option *trace_ = nullptr, *timeline_ = nullptr;
   double timeout_seconds_ = 0;
   std::string via_ = "wire", axes_, shape_, dtype_ = "f32";

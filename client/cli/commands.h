@@ -26,6 +26,7 @@ struct Globals {
   bool sequential = false;
   bool via_region = false;      ///< operands that are files go through shared memory
   std::string trace, timeline;  ///< files for the trace and its picture; empty: none
+  client::ConnectOptions connect;
   std::stop_token stop;
 
   client::CallOptions call_options() const;

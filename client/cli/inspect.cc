@@ -106,13 +106,13 @@ std::string TextInfo(const Globals& globals, const ServerInfo& info) {
 }  // namespace
 
 int RunInfo(const Globals& globals) {
-  const auto info = client::Client::Connect(globals.server).Describe(globals.call_options());
+  const auto info = client::Client::Connect(globals.server, globals.connect).Describe(globals.call_options());
   if (!info) return PrintCallError(globals, info.error(), kExitFailed);
   return Print(globals.json ? JsonInfo(globals, *info).dump() + "\n" : TextInfo(globals, *info));
 }
 
 int RunPing(const Globals& globals, int count) {
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   ordered_json times = ordered_json::array();
   for (int i = 0; i < count; ++i) {
     const auto time = client.Ping(globals.call_options());

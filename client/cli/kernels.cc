@@ -81,7 +81,7 @@ ordered_json JsonKernels(const Globals& globals, const ServerKernels& kernels) {
 
 Result<ServerKernels> Ask(const Globals& globals, const KernelsArguments& arguments, int* exit_code) {
   *exit_code = kExitFailed;
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   if (arguments.operation.empty()) return client.DescribeKernels(globals.call_options());
   const auto spec = MakeSpec(arguments.dtype, arguments.shape);
   if (!spec) {

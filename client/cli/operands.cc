@@ -28,9 +28,9 @@ Result<client::SharedRegion> ShareOperands(const Globals& globals,
   for (const auto& operand : *operands)
     bytes += (operand.wire_bytes() + kAlignment - 1) / kAlignment * kAlignment;
   if (!globals.via_region || bytes == 0) return client::SharedRegion();
-  TILEWIRE_ASSIGN_OR_RETURN(
-      client::SharedRegion region,
-      client::Client::Connect(globals.server).Share(bytes, {.writable = false}, globals.call_options()));
+  TILEWIRE_ASSIGN_OR_RETURN(client::SharedRegion region,
+                            client::Client::Connect(globals.server, globals.connect)
+                                .Share(bytes, {.writable = false}, globals.call_options()));
   uint64_t place = 0;
   for (auto& operand : *operands) {
     const uint64_t size = operand.wire_bytes();

@@ -4,6 +4,7 @@
 
 #include "client/cli/answer.h"
 #include "client/cli/operands.h"
+#include "client/cli/tls_explain.h"
 #include "client/cli/tracks.h"
 #include "client/cli/values.h"
 
@@ -29,7 +30,7 @@ Result<std::vector<ArraySource>> OpenOperands(const std::vector<std::string>& na
 Result<Reply> RunToFile(const Globals& globals, const client::Operation& operation,
                         std::vector<ArraySource> operands, const std::string& path, int* exit_code) {
   *exit_code = kExitFailed;
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   client::CallOptions options = globals.call_options();
   TILEWIRE_RETURN_IF_ERROR(LearnSpecs(&client, &operands, &options));
   std::vector<ArraySpec> specs;
@@ -69,7 +70,7 @@ int RunWithStore(const Globals& globals, const client::Operation& operation,
                  const std::vector<ArraySource>& operands, const client::StoreOptions& store) {
   auto files = TraceFiles::Open(globals);
   if (!files) return PrintError(files.error(), kExitUsage);
-  auto client = client::Client::Connect(globals.server);
+  auto client = client::Client::Connect(globals.server, globals.connect);
   auto stored = [&] {
     ProgressLine progress;
     client::CallOptions options = globals.call_options();
@@ -96,7 +97,8 @@ Result<Reply> RunForValues(const Globals& globals, const client::Operation& oper
   ProgressLine progress;
   client::CallOptions options = globals.call_options();
   options.progress = [&progress](const client::Progress& p) { progress.Update(p); };
-  auto reply = client::Client::Connect(globals.server).Execute(operation, operands, sink, options);
+  auto reply =
+      client::Client::Connect(globals.server, globals.connect).Execute(operation, operands, sink, options);
   if (!reply) return reply;
   results->resize(reply->specs.size());
   for (size_t k = 0; k < results->size(); ++k) (*results)[k].spec = reply->specs[k];
@@ -158,6 +160,10 @@ int PrintCallError(const Globals& globals, const Status& status, int exit_code) 
   if (status.code() == Code::kDeadlineExceeded && status.reason() == "DEADLINE" && globals.timeout)
     return PrintError(Status(Code::kDeadlineExceeded, "DEADLINE", TimeoutPassed(*globals.timeout)),
                       exit_code);
+  if (status.code() == Code::kUnavailable && status.reason().empty()) {
+    if (const std::string why = ExplainTls(globals.server, globals.connect); !why.empty())
+      return PrintError(Status(Code::kUnavailable, "TLS", why), exit_code);
+  }
   return PrintError(status, exit_code);
 }
 

@@ -98,7 +98,7 @@ class Tally {
 }  // namespace
 
 int RunSelftest(const Globals& globals) {
-  auto client = Client::Connect(globals.server);
+  auto client = Client::Connect(globals.server, globals.connect);
   client::CallOptions options = globals.call_options();
   const auto server = client.Describe(options);
   if (!server) return PrintCallError(globals, server.error(), kExitFailed);

@@ -63,6 +63,9 @@ struct Attempt {
   Reply reply;                  ///< valid when status is OK
 };
 
+/// INVALID_ARGUMENT for a token that cannot be sent, or not to that address (MaySendToken). Never with the
+/// token.
+Status CheckToken(const std::string& address, const ConnectOptions& connect);
 /// INVALID_ARGUMENT for metadata that gRPC would end the program over: keys and values with characters that
 /// headers cannot have, a request id of more than 128 characters.
 Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options);

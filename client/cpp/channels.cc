@@ -12,6 +12,8 @@
 #include <iterator>
 #include <thread>
 
+#include "server/base/addresses.h"
+
 namespace tilewire::client {
 namespace {
 constexpr int kMaxMessageBytes = (4 << 20) + (64 << 10);
@@ -48,6 +50,14 @@ void SettleMutexes() {
   static const bool settled = (QueueBehindAnother(), true);
   (void)settled;
 }
+
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const std::string& address,
+                                                        const ConnectOptions& options) {
+  if (!options.tls || address.starts_with("unix:")) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({.pem_root_certs = options.tls->ca,
+                               .pem_private_key = options.tls->key,
+                               .pem_cert_chain = options.tls->certificate});
+}
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ConnectOptions& options) {
@@ -71,10 +81,15 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Con
   // never.
   args.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX - 1);
   args.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.dead_peer_timeout.count()));
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), args);
+  return grpc::CreateCustomChannel(address, CredentialsOf(address, options), args);
+}
+
+bool MaySendToken(const std::string& address, const ConnectOptions& options) {
+  return options.token.empty() || options.tls || options.insecure || StaysOnHost(address);
 }
 
 std::shared_ptr<grpc::Channel> StreamChannels::Take(const std::string& address) {
+  if (address != address_ && !MaySendToken(address, options_)) return Take(address_);
   {
     const MutexLock lock(mutex_);
     const auto last = std::find_if(idle_.rbegin(), idle_.rend(),

@@ -18,6 +18,9 @@ namespace tilewire::client {
 /// ms (channels.cc says why).
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ConnectOptions& options);
 
+/// Whether the options' token, where there is one, may be sent to an address.
+bool MaySendToken(const std::string& address, const ConnectOptions& options);
+
 /// Connections for streamed calls, one call each: streams on one connection share its flow control window,
 /// and a stalled one would starve the rest. Thread-safe.
 class StreamChannels {
@@ -26,7 +29,8 @@ class StreamChannels {
       : address_(std::move(address)), options_(options) {}
   /// The server's address, as the user gave it.
   const std::string& address() const { return address_; }
-  /// An idle connection, or a new one, to the server or to another address of it.
+  /// An idle connection, or a new one, to the server or to another address of it, that it named itself: one
+  /// that may not have the token is not gone to, but the server where it was reached.
   std::shared_ptr<grpc::Channel> Take() { return Take(address_); }
   std::shared_ptr<grpc::Channel> Take(const std::string& address);
   /// Keeps a connection for the next call.

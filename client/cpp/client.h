@@ -130,6 +130,13 @@ using Sink = std::function<Status(uint64_t offset, std::span<const uint8_t> byte
 /// result pieces come as to a Sink; which result's comes next is open.
 using ResultSink = std::function<Status(size_t result, uint64_t offset, std::span<const uint8_t> bytes)>;
 
+/// TLS of a connection; all in PEM. The server's certificate must be for the host of the address. Unix
+/// sockets are in clear all the same.
+struct TlsOptions {
+  std::string ca;                ///< authorities that may vouch for the server; empty: those of this machine
+  std::string certificate, key;  ///< what the client shows where the server asks; empty: nothing
+};
+
 /// How to connect.
 struct ConnectOptions {
   /// A TCP connection is closed when its peer takes nothing of what was sent for this long (a machine that
@@ -140,6 +147,13 @@ struct ConnectOptions {
   /// Metadata of every call, such as the name that a server with --identity-header goes by: keys in lower
   /// case, values of visible ASCII characters.
   std::vector<std::pair<std::string, std::string>> metadata = {};
+  /// TLS; nothing: clear text.
+  std::optional<TlsOptions> tls = {};
+  /// NAME.SECRET of a server with --tokens, sent with every call; empty: none. In clear it is sent to this
+  /// host alone (unix sockets, localhost, 127.0.0.0/8, [::1]): calls to others are INVALID_ARGUMENT and send
+  /// nothing, and further streams keep to the address that was connected to. `insecure` lifts that.
+  std::string token = {};
+  bool insecure = false;
   /// Waits before the next attempt of a call: so long, or until a stop is requested. Empty: the calling
   /// thread sleeps. For callers that have something better to do meanwhile, and for tests.
   std::function<void(std::chrono::milliseconds, const std::stop_token&)> wait = {};

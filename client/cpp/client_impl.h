@@ -23,12 +23,14 @@ namespace tilewire::client {
 struct Link {
   Link(const std::string& address, const ConnectOptions& options)
       : connect(options),
+        refused(CheckToken(address, options)),
         channel(MakeChannel(address, options)),
         device(v1::Device::NewStub(channel)),
         arrays(v1::Arrays::NewStub(channel)),
         regions(v1::Regions::NewStub(channel)) {}
 
   const ConnectOptions connect;
+  const Status refused;  ///< why nothing may be sent to this server
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::Device::Stub> device;
   const std::unique_ptr<v1::Arrays::Stub> arrays;
@@ -42,6 +44,7 @@ template <typename Stub, typename Request, typename Response>
 Status CallOnce(const Link& link, Stub* stub,
                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                 const Request& request, const CallOptions& options, Deadline deadline, Response* response) {
+  if (!link.refused.ok()) return link.refused;
   if (Status status = CheckMetadata(link.connect, options); !status.ok()) return status;
   grpc::ClientContext context;
   Prepare(link.connect, options, deadline, &context);

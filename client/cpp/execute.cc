@@ -1,6 +1,7 @@
 // Calls that carry arrays, attempt by attempt.
 #include <grpc/grpc.h>
 
+#include <algorithm>
 #include <random>
 #include <thread>
 
@@ -32,6 +33,15 @@ const ResultSink& NoSink() {
 
 }  // namespace
 
+Status CheckToken(const std::string& address, const ConnectOptions& connect) {
+  if (!std::all_of(connect.token.begin(), connect.token.end(), [](char c) { return c > 0x20 && c < 0x7f; }))
+    return BadValue("ConnectOptions.token", "not told here", "visible ASCII characters").value();
+  if (MaySendToken(address, connect)) return {};
+  return BadValue("ConnectOptions.token", "for " + address + " in clear",
+                  "TLS, or an address of this host, or ConnectOptions.insecure")
+      .value();
+}
+
 Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options) {
   constexpr size_t kLongestRequestId = 128;
   const auto slice = [](const std::string& text) {
@@ -58,6 +68,7 @@ void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline
              grpc::ClientContext* context) {
   if (deadline) context->set_deadline(*deadline);
   for (const auto& [key, value] : connect.metadata) context->AddMetadata(key, value);
+  if (!connect.token.empty()) context->AddMetadata("authorization", "Bearer " + connect.token);
   if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
 }
 
@@ -138,6 +149,7 @@ Status Client::Impl::Resolve(CallSpec* spec) {
 }
 
 Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
+  if (!link_->refused.ok()) return Fail(link_->refused);
   TILEWIRE_RETURN_IF_ERROR(CheckMetadata(spec.connect, spec.options));
   const auto start = Retry::Clock::now();
   std::optional<SpanRecorder> recorder;

@@ -55,6 +55,7 @@ Result<std::chrono::nanoseconds> Client::Impl::Ping(const CallOptions& options) 
   // grpc.health.v1 needs no generated code here: the request for the whole server is the empty message, and
   // the reply has one field, the status as a number.
   constexpr uint64_t kServing = 1;
+  if (!link_->refused.ok()) return Fail(link_->refused);
   TILEWIRE_RETURN_IF_ERROR(CheckMetadata(link_->connect, options));
   const auto start = Retry::Clock::now();
   grpc::CompletionQueue queue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/client.h"
 #include "client/load/interrupt.h"
 #include "client/load/results.h"
 #include "client/load/study.h"
@@ -17,6 +18,7 @@ inline constexpr int kExitGood = 0, kExitBad = 1, kExitUsage = 2, kExitRegressio
 /// Options that all commands with a server have.
 struct Globals {
   std::string server = "localhost:50051";
+  client::ConnectOptions connect;
   std::string json;  ///< file for the result, or empty
   std::string html;  ///< file for the page, or empty
 };

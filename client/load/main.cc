@@ -8,6 +8,8 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/malloc_tuning.h"
+#include "client/cli/report.h"
+#include "client/cli/security.h"
 #include "client/cpp/operations.h"
 #include "client/load/commands.h"
 #include "kernels/array/dtype.h"
@@ -39,6 +41,7 @@ class CommandLine {
     CLI::App* command;
     CLI::Option* option = nullptr;
     std::string address = Globals().server;
+    cli::SecurityOptions security = {};
   };
   std::deque<Server> servers_;
   Globals globals_;
@@ -73,6 +76,7 @@ CLI::App* CommandLine::AddServerCommand(const char* name, const char* about) {
   server.option = command->add_option("--server", server.address, "host:port, [IPv6]:port or unix:PATH")
                       ->envname("TILEWIRE_SERVER")
                       ->capture_default_str();
+  cli::AddSecurity(command, &server.security);
   command->add_option("--json", globals_.json, "Write the result to this file (schema: RESULTS.md)");
   return command;
 }
@@ -178,6 +182,9 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
       if (!app_.got_subcommand(server.command)) continue;
       cli::CheckServer(*server.option, server.address);
       globals_.server = server.address;
+      auto connect = cli::ReadSecurity(server.security);
+      if (!connect) return cli::PrintError(connect.error(), kExitUsage);
+      globals_.connect = *std::move(connect);
     }
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? kExitGood : kExitUsage;

@@ -115,7 +115,7 @@ int RunScenario(const Globals& globals, const RunArguments& arguments, const Int
     return cli::PrintError(status, kExitUsage);
   if (const int exit_code = CheckOutputs(globals); exit_code != kExitGood) return exit_code;
   int exit_code = kExitGood;
-  auto probe = client::Client::Connect(globals.server);
+  auto probe = client::Client::Connect(globals.server, globals.connect);
   const auto server = Describe(globals, &probe, arguments.ceilings, interrupt, &exit_code);
   if (!server) return exit_code;
   auto inputs = Inputs::Make(scenario->operations, scenario->inputs, scenario->seed);
@@ -124,6 +124,7 @@ int RunScenario(const Globals& globals, const RunArguments& arguments, const Int
   const auto service = std::make_shared<Service>(
       Service::Options{
           .address = globals.server,
+          .connect = globals.connect,
           .channels = scenario->channels,
           .timeout = std::chrono::milliseconds(static_cast<int64_t>(scenario->timeout_seconds * 1000)),
           .callers = scenario->mode.callers,

@@ -77,7 +77,7 @@ Service::Service(const Options& options, std::vector<OperationSpec> operations,
                  std::shared_ptr<const Inputs> inputs)
     : options_(options), operations_(std::move(operations)), inputs_(std::move(inputs)) {
   for (uint32_t i = 0; i < options_.channels; ++i)
-    clients_.push_back(client::Client::Connect(options_.address));
+    clients_.push_back(client::Client::Connect(options_.address, options_.connect));
 }
 
 Status Service::Prepare(double seconds, const std::stop_token& stop) {

@@ -32,6 +32,7 @@ class Service {
  public:
   struct Options {
     std::string address;
+    client::ConnectOptions connect = {};
     uint32_t channels = 1;  ///< connections that callers share for unary calls, caller by caller
     std::chrono::milliseconds timeout{30'000};
     uint32_t callers = 1;   ///< calls under way at most; each has a number below this

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "client/cli/report.h"
+#include "client/cli/tls_explain.h"
 #include "client/cpp/file.h"
 #include "client/load/commands.h"
 #include "client/load/html.h"
@@ -35,7 +36,10 @@ std::optional<ServerFacts> Describe(const Globals& globals, client::Client* clie
     *exit_code = interrupt.exit_code() != 0  ? interrupt.exit_code()
                  : Unreachable(info.error()) ? kExitUnreachable
                                              : kExitBad;
-    std::fprintf(stderr, "error: %s: %s\n", globals.server.c_str(), info.error().ToString().c_str());
+    const std::string why =
+        Unreachable(info.error()) ? cli::ExplainTls(globals.server, globals.connect) : std::string();
+    std::fprintf(stderr, "error: %s: %s\n", globals.server.c_str(),
+                 why.empty() ? info.error().ToString().c_str() : why.c_str());
     return std::nullopt;
   }
   ServerFacts facts{globals.server, *std::move(info), std::nullopt};

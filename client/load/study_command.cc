@@ -29,8 +29,9 @@ class StudyService {
       size_ = place.size;
     }
     service_ = std::make_unique<Service>(
-        Service::Options{.address = globals_.server, .timeout = std::chrono::seconds(120)}, std::vector{spec},
-        inputs_);
+        Service::Options{
+            .address = globals_.server, .connect = globals_.connect, .timeout = std::chrono::seconds(120)},
+        std::vector{spec}, inputs_);
     return service_->Prepare(0, stop);
   }
 
@@ -104,7 +105,7 @@ int RunStudyCommand(const Globals& globals, const StudyOptions& arguments, const
   }
   if (const int exit_code = CheckOutputs(globals); exit_code != kExitGood) return exit_code;
   int exit_code = kExitGood;
-  auto probe = client::Client::Connect(globals.server);
+  auto probe = client::Client::Connect(globals.server, globals.connect);
   const auto server = Describe(globals, &probe, /*ceilings=*/true, interrupt, &exit_code);
   if (!server) return exit_code;
   auto vias = ViasOf(options, *server, &probe, interrupt.token());
@@ -140,7 +141,7 @@ int RunStudyCommand(const Globals& globals, const StudyOptions& arguments, const
 int RunCeilings(const Globals& globals, const Interrupt& interrupt) {
   if (const int exit_code = CheckOutputs(globals); exit_code != kExitGood) return exit_code;
   int exit_code = kExitGood;
-  auto probe = client::Client::Connect(globals.server);
+  auto probe = client::Client::Connect(globals.server, globals.connect);
   const auto server = Describe(globals, &probe, /*ceilings=*/true, interrupt, &exit_code);
   if (!server) return exit_code;
   if (!server->ceilings) return kExitBad;  // the warning has said why

@@ -23,7 +23,16 @@ constexpr std::string_view kKnown[] = {
     "TILEWIRE_MEMORY_BYTES",
     "TILEWIRE_HANDSHAKE_SECONDS",
     "TILEWIRE_REFLECTION",
+    "TILEWIRE_TLS_CERT",
+    "TILEWIRE_TLS_KEY",
+    "TILEWIRE_TLS_CLIENT_CA",
+    "TILEWIRE_TLS_CLIENT",
+    "TILEWIRE_INSECURE",
+    "TILEWIRE_TOKENS",
+    "TILEWIRE_ANONYMOUS",
     "TILEWIRE_IDENTITY_HEADER",
+    "TILEWIRE_TRUSTED_PROXY",
+    "TILEWIRE_HEALTH_LISTEN",
     "TILEWIRE_DEVICE",
     "TILEWIRE_LANES",
     "TILEWIRE_MAX_STREAMS",
@@ -51,6 +60,10 @@ constexpr std::string_view kKnown[] = {
     "TILEWIRE_LOG_LEVEL",
     // tilewire, tilewire-load
     "TILEWIRE_SERVER",
+    "TILEWIRE_TLS_CA",
+    "TILEWIRE_CLIENT_CERT",
+    "TILEWIRE_CLIENT_KEY",
+    "TILEWIRE_TOKEN_FILE",
 };
 
 /// Of tests and of building: known, and never what somebody meant.

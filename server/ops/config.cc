@@ -16,6 +16,7 @@
 #include "kernels/array/status.h"
 #include "server/ops/flags.h"
 #include "server/ops/version.h"
+#include "server/rpc/identity/tokens.h"
 
 namespace tilewire::ops {
 namespace {
@@ -135,6 +136,23 @@ std::string HelpText(const Flag& flag) {
          "]";
 }
 
+ParseOutcome Complain(std::string_view message) {
+  std::cerr << "tilewired: " << message << "\nRun tilewired --help for the flags.\n";
+  return {.config = std::nullopt, .exit_code = kBadUsage};
+}
+
+/// The work of --make-token: the file's line on stdout, and on stderr, so that neither lands in the other's
+/// file, the token.
+ParseOutcome PrintToken(const CLI::App& app) {
+  const auto expires = app.get_option("--expires")->results();
+  const auto made = rpc::MakeToken(app.get_option("--make-token")->results().front(),
+                                   expires.empty() ? "" : expires.front());
+  if (!made) return Complain("--make-token: " + std::string(made.error().message()));
+  std::cout << made->line << "\n" << std::flush;
+  std::cerr << made->token << "\n";
+  return {.config = std::nullopt, .exit_code = std::cout ? 0 : kBadUsage};
+}
+
 /// Declares all flags; CLI11 collects their values as text. It is not told of the environment and the file:
 /// its own reading of them lets the file win over the environment, and its errors do not say where a value
 /// came from.
@@ -143,6 +161,12 @@ void DeclareFlags(CLI::App* app) {
   app->add_option("--config", CLI::callback_t(),
                   "File of `flag = value` lines (TOML or INI). [TILEWIRE_CONFIG]")
       ->option_text("FILE");
+  auto* token = app->add_option("--make-token", CLI::callback_t(),
+                                "Print a line for --tokens on stdout and its token on stderr, and exit")
+                    ->option_text("NAME");
+  app->add_option("--expires", CLI::callback_t(), "When that token ends, as 2027-01-31T12:00:00Z")
+      ->option_text("TIME")
+      ->needs(token);
   for (const Flag& flag : Flags()) {
     const std::string name = "--" + flag.name;
     CLI::Option* option = nullptr;
@@ -172,11 +196,6 @@ Result<Config> Collect(const CLI::App& app) {
   return BuildConfig(given);
 }
 
-ParseOutcome Complain(std::string_view message) {
-  std::cerr << "tilewired: " << message << "\nRun tilewired --help for the flags.\n";
-  return {.config = std::nullopt, .exit_code = kBadUsage};
-}
-
 }  // namespace
 
 ParseOutcome ParseCommandLine(int argc, const char* const* argv) {
@@ -187,6 +206,7 @@ ParseOutcome ParseCommandLine(int argc, const char* const* argv) {
   try {
     DeclareFlags(&app);
     app.parse(argc, argv);
+    if (app.get_option("--make-token")->count() > 0) return PrintToken(app);
     auto config = Collect(app);
     if (!config) return Complain(config.error().message());
     return {.config = *std::move(config), .exit_code = 0};

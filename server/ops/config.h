@@ -46,8 +46,15 @@ struct Config {
   double connection_idle_seconds = rpc::ConnectionLimits().idle_seconds;
   double handshake_seconds = rpc::ConnectionLimits().handshake_seconds;
   std::string metrics_listen;  ///< empty: off
+  std::string health_listen;   ///< empty: off
   bool reflection = false;
-  std::string identity_header;  ///< lower case; empty: off
+  std::string tls_cert, tls_key, tls_client_ca;  ///< files; empty: off
+  std::string tls_client = "optional";           ///< or required
+  bool insecure = false;                         ///< clear text beyond this host
+  std::string tokens;                            ///< file; empty: off
+  std::string anonymous = "allow";               ///< or deny
+  std::string identity_header;                   ///< lower case; empty: off
+  std::vector<std::string> trusted_proxies;      ///< Identity::Text(); empty: anonymous ones
   double drain_seconds = 30;
   std::string log_format = "text", log_level = "info";
 };

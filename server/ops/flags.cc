@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <utility>
 
+#include "server/ops/flag_forms.h"
+#include "server/ops/security_flags.h"
 #include "server/ops/given_flag.h"
 #include "server/ops/values.h"
 
@@ -17,119 +18,6 @@ constexpr int64_t kMinReceiveQuotaBytes = 8 * kMiB;
 static_assert(kMinReceiveQuotaBytes > kMaxMessageBytes, "a message must fit, or nothing is ever received");
 constexpr int64_t kMaxReceiveWindowBytes = 16 * kMiB;
 constexpr int64_t kMinStagingBlocks = 4;  // two for each of two operands
-
-/// Stores a parsed value, or passes the error on.
-template <typename T, typename Member>
-Status Store(Result<T> value, Member* member) {
-  if (!value) return value.error();
-  *member = static_cast<Member>(*std::move(value));
-  return Status();
-}
-
-std::string SecondsText(double seconds) {
-  return std::to_string(static_cast<int64_t>(seconds));
-}
-
-Flag Whole(std::string name, int Config::*member, int64_t min, int64_t max, std::string help) {
-  Flag flag{.name = name, .placeholder = "N", .default_text = std::to_string(Config().*member)};
-  flag.allowed = std::to_string(min) + " to " + std::to_string(max);
-  flag.help = std::move(help);
-  flag.store = [=](Config* config, std::string_view text) {
-    return Store(ParseWhole("--" + name, text, min, max), &(config->*member));
-  };
-  return flag;
-}
-
-/// One whose default is not its member's initial value.
-Flag Default(Flag flag, std::string text) {
-  flag.default_text = std::move(text);
-  return flag;
-}
-
-Flag Bytes(std::string name, int64_t Config::*member, int64_t min, int64_t max, std::string default_text,
-           std::string help) {
-  const bool zero_is_default = Config().*member == 0;
-  Flag flag{.name = name, .placeholder = "BYTES", .default_text = std::move(default_text)};
-  flag.allowed = FormatBytes(min) + " to " + FormatBytes(max);
-  flag.help = std::move(help);
-  flag.store = [=](Config* config, std::string_view text) {
-    return Store(ParseBytes("--" + name, text, min, max, zero_is_default), &(config->*member));
-  };
-  return flag;
-}
-
-Flag Seconds(std::string name, double Config::*member, double min, double max, std::string help) {
-  Flag flag{.name = name, .placeholder = "S", .default_text = SecondsText(Config().*member)};
-  flag.allowed = (min < 1 && min > 0 ? "0.1" : SecondsText(min)) + " to " + SecondsText(max);
-  flag.help = std::move(help);
-  flag.store = [=](Config* config, std::string_view text) {
-    return Store(ParseSeconds("--" + name, text, min, max), &(config->*member));
-  };
-  return flag;
-}
-
-/// `when_on` is the member's value once the switch is on.
-Flag Switch(std::string name, bool Config::*member, bool when_on, std::string help) {
-  Flag flag{.name = name, .default_text = "off", .allowed = "on or off", .help = std::move(help)};
-  flag.store = [=](Config* config, std::string_view text) {
-    auto on = ParseSwitch("--" + name, text);
-    if (!on) return on.error();
-    config->*member = *on ? when_on : !when_on;
-    return Status();
-  };
-  return flag;
-}
-
-Flag Choice(std::string name, std::string Config::*member, std::vector<std::string> choices,
-            std::string help) {
-  Flag flag{.name = name, .default_text = Config().*member, .help = std::move(help)};
-  std::string words;
-  for (const std::string& choice : choices) words += (words.empty() ? "" : ", ") + choice;
-  flag.placeholder = "WORD";
-  flag.allowed = words;
-  flag.store = [=](Config* config, std::string_view text) -> Status {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      return BadValue("--" + name, text, words).value();
-    }
-    config->*member = std::string(text);
-    return Status();
-  };
-  return flag;
-}
-
-Flag Addresses(std::string name, std::vector<std::string> Config::*member, AddressUse use,
-               std::string default_text, std::string help) {
-  Flag flag{.name = name, .placeholder = "ADDR", .default_text = std::move(default_text)};
-  flag.allowed = use == AddressUse::kListen ? "host:port, [v6]:port, unix:PATH; port 0 picks one"
-                                            : "host:port, [v6]:port, unix:PATH; port 1 to 65535";
-  flag.help = std::move(help);
-  flag.repeatable = true;
-  flag.store = [=](Config* config, std::string_view text) -> Status {
-    auto address = ParseAddress("--" + name, text, use);
-    if (!address) return address.error();
-    auto& list = config->*member;
-    if (std::find(list.begin(), list.end(), *address) != list.end() && !address->ends_with(":0")) {
-      return BadValue("--" + name, text, "each address once").value();
-    }
-    list.push_back(*std::move(address));
-    return Status();
-  };
-  return flag;
-}
-
-/// A text that is parsed and kept as text.
-Flag Text(std::string name, std::string placeholder, std::string Config::*member, std::string allowed,
-          Result<std::string> (*parse)(std::string_view flag, std::string_view text), std::string help) {
-  const std::string initial = Config().*member;
-  Flag flag{
-      .name = name, .placeholder = std::move(placeholder), .default_text = initial.empty() ? "off" : initial};
-  flag.allowed = std::move(allowed);
-  flag.help = std::move(help);
-  flag.store = [=](Config* config, std::string_view text) {
-    return Store(parse("--" + name, text), &(config->*member));
-  };
-  return flag;
-}
 
 Result<std::string> ParseMetricsListen(std::string_view flag, std::string_view text) {
   if (text.empty()) return std::string();
@@ -184,9 +72,6 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
   flags->push_back(Seconds("handshake-seconds", &Config::handshake_seconds, 0.1, 3600,
                            "Seconds that a client may take to begin HTTP/2 on a new connection"));
   flags->push_back(Switch("reflection", &Config::reflection, true, "Serve gRPC reflection"));
-  flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",
-                        ParseHeader,
-                        "Header that names the caller; only behind a proxy that sets it itself"));
 }
 
 void AddEngineFlags(std::vector<Flag>* flags) {
@@ -270,6 +155,7 @@ const std::vector<Flag>& Flags() {
   static const std::vector<Flag> flags = [] {
     std::vector<Flag> all;
     AddNetworkFlags(&all);
+    AddSecurityFlags(&all);
     AddEngineFlags(&all);
     AddStoreFlags(&all);
     AddRegionFlags(&all);
@@ -294,7 +180,7 @@ Status CheckConfig(const Config& config) {
     return BadValue("--region-seconds", SecondsText(config.region_seconds),
                     "at most --longest-region-seconds, " + SecondsText(config.longest_region_seconds))
         .value();
-  return Status();
+  return CheckSecurity(config);
 }
 
 }  // namespace tilewire::ops

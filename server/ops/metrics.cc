@@ -238,6 +238,10 @@ void Metrics::OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given
   if (given != needed) connections_narrowed_->Increment();
 }
 
+void Metrics::OnNotice(std::string_view text) {
+  LogEvent(spdlog::level::info, text);
+}
+
 void Metrics::OnWarning(std::string_view text) {
   LogEvent(spdlog::level::warn, text);
 }

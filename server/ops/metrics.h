@@ -83,6 +83,7 @@ class Metrics : public rpc::CallObserver {
   void OnConnectionRefused(rpc::Refusal why) override;
   void OnConnectionEnded(rpc::Ending why) override;
   void OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) override;
+  void OnNotice(std::string_view text) override;
   void OnWarning(std::string_view text) override;
 
   /// All samples in Prometheus' text format, as a scrape gets them.

@@ -18,6 +18,7 @@
 #include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/services.h"
+#include "server/rpc/transport/door.h"
 
 namespace tilewire::rpc {
 
@@ -26,8 +27,8 @@ struct GrpcServerOptions {
   const grpc::ResourceQuota* quota = nullptr;  ///< of messages that come in; servers may share it
   ConnectionLimits connections;
   bool reflection = false;
-  int queues = 1;  ///< a thread each
-  std::shared_ptr<grpc::ServerCredentials> credentials;
+  int queues = 1;                                        ///< a thread each
+  std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of connections from beyond; null: clear
 };
 
 /// Thread-safe, but for Start and the end.
@@ -43,7 +44,8 @@ class GrpcServer {
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
 
-  void HandOver(FileDescriptor connection);
+  /// `beyond`: as Entrance::beyond; others are clear in any case.
+  void HandOver(FileDescriptor connection, bool beyond);
   /// grpc.health.v1 answers so for that service.
   void SetHealth(const std::string& service, bool serving);
 
@@ -53,7 +55,7 @@ class GrpcServer {
   Services services_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
-  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> door_;
+  Door clear_, outer_;
   std::vector<std::thread> threads_;
 };
 

@@ -54,19 +54,19 @@ GrpcServer* GrpcServers::Of(WindowClass window) {
   return servers_[static_cast<size_t>(window)].get();
 }
 
-void GrpcServers::HandOver(FileDescriptor connection, WindowClass window) {
-  GrpcServer* server = Of(window);
+void GrpcServers::HandOver(FileDescriptor connection, Entrance by) {
+  GrpcServer* server = Of(by.window);
   if (server == nullptr) {
     try {
-      const Status started = StartOne(window);
+      const Status started = StartOne(by.window);
       if (!started.ok()) shared_->observer->OnWarning(started.message());
     } catch (const std::system_error& e) {
       shared_->observer->OnWarning(std::string("no threads for connections from afar: ") + e.what());
     }
-    server = Of(window);
+    server = Of(by.window);
   }
   if (server == nullptr) server = Of(WindowClass::kNear);
-  server->HandOver(std::move(connection));
+  server->HandOver(std::move(connection), by.beyond);
 }
 
 void GrpcServers::SetHealth(const std::string& service, bool serving) {

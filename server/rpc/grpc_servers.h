@@ -14,6 +14,7 @@
 #include "server/base/mutex.h"
 #include "server/rpc/calls/context.h"
 #include "server/rpc/grpc_server.h"
+#include "server/rpc/listener/arrivals.h"
 #include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/listener/window_class.h"
@@ -26,7 +27,7 @@ struct GrpcServersOptions {
   ConnectionLimits connections;
   bool reflection = false;
   int queues = 0;                                        ///< of each; 0: by the number of cores
-  std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of all
+  std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of all, from beyond; null: clear
 };
 
 /// Near connections have a server from the start; others when the first of them comes, so that who serves
@@ -39,7 +40,7 @@ class GrpcServers {
   GrpcServers(const GrpcServers&) = delete;
 
   /// One at a time. Where the server of a class cannot be had the near one takes it.
-  void HandOver(FileDescriptor connection, WindowClass window);
+  void HandOver(FileDescriptor connection, Entrance by);
   /// What all places with wide windows may take together, so that each has room for a stream; 0: there are no
   /// classes.
   int64_t wide_places_bytes() const;

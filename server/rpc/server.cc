@@ -1,15 +1,17 @@
 #include "server/rpc/server.h"
 
 #include <grpc/grpc.h>
-#include <grpcpp/security/server_credentials.h>
 
 #include <utility>
 
+#include "server/base/mutex.h"
 #include "server/rpc/calls/context.h"
-#include "server/rpc/calls/metadata.h"
 #include "server/rpc/grpc_servers.h"
+#include "server/rpc/health.h"
+#include "server/rpc/identity/tokens.h"
 #include "server/rpc/listener/listener.h"
 #include "server/rpc/transport/self_probe.h"
+#include "server/rpc/transport/tls_credentials.h"
 #include "server/rpc/transport/transport.h"
 
 namespace tilewire::rpc {
@@ -23,13 +25,16 @@ class ServerImpl final : public Server {
     shared_.observer = observer;
     shared_.drop_soon = [engine](std::shared_ptr<const void> hold) { engine->DropSoon(std::move(hold)); };
     shared_.version = options.version;
-    shared_.identity_header = options.identity_header;
+    shared_.identity_rules = {.header = options.identity_header,
+                              .trusted_proxies = options.trusted_proxies,
+                              .anonymous = options.anonymous};
     shared_.idle_seconds = options.idle_seconds;
   }
   ~ServerImpl() override { Shutdown(Clock::now()); }
 
   Status Listen();
   const std::vector<std::string>& addresses() const override { return listener_->addresses(); }
+  std::string health_address() const override { return health_ ? health_->address() : ""; }
   void SetReady(bool ready) override {
     SetHealth("", ready);
     SetHealth("readiness", ready);
@@ -43,6 +48,8 @@ class ServerImpl final : public Server {
  private:
   void SetHealth(const char* service, bool serving) {
     if (servers_) servers_->SetHealth(service, serving);
+    const MutexLock lock(health_mutex_);
+    if (health_) health_->Set(service, serving);
   }
   void StartProbe();
 
@@ -50,6 +57,8 @@ class ServerImpl final : public Server {
   CallContext shared_;
   std::unique_ptr<GrpcServers> servers_;
   bool shut_down_ = false;
+  Mutex health_mutex_;                    ///< health may be told while the server goes away
+  std::unique_ptr<HealthServer> health_;  ///< null: only the other listeners answer
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<SelfProbe> probe_;
 };
@@ -59,24 +68,38 @@ Status ServerImpl::Listen() {
   // for 10 s.
   static const bool kept = (grpc_init(), true);
   (void)kept;
+  TILEWIRE_ASSIGN_OR_RETURN(
+      shared_.credentials, CredentialFiles::Open(options_.credentials, [observer = shared_.observer](
+                                                                           bool good, std::string_view text) {
+        good ? observer->OnNotice(text) : observer->OnWarning(text);
+      }));
   TILEWIRE_ASSIGN_OR_RETURN(listener_,
                             Listener::Open(options_.listen, options_.connections, shared_.observer));
+  if (!options_.health_listen.empty()) {
+    TILEWIRE_ASSIGN_OR_RETURN(health_, HealthServer::Open(options_.health_listen, shared_.observer));
+  }
   shared_.endpoints = options_.advertise;
   if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses());
-  shared_.probe_token = MakeRequestId();
+  shared_.probe_token = RandomHex(16);  // whoever knew it would be let in
   shared_.account_of = [this](const std::string& peer) { return listener_->AccountOf(peer); };
-  auto servers = GrpcServers::Start(&shared_, {.receive = options_.receive,
-                                               .connections = options_.connections,
-                                               .reflection = options_.reflection,
-                                               .queues = options_.queues,
-                                               .credentials = grpc::InsecureServerCredentials()});
+  const bool tls = shared_.credentials->has_tls();
+  auto servers = GrpcServers::Start(
+      &shared_,
+      {.receive = options_.receive,
+       .connections = options_.connections,
+       .reflection = options_.reflection,
+       .queues = options_.queues,
+       .credentials =
+           tls ? TlsCredentials(shared_.credentials.get(), options_.client_certificates_required) : nullptr});
   if (!servers) return servers.error();
   servers_ = *std::move(servers);
   SetLive(true);
   SetReady(true);
-  listener_->Start([this](FileDescriptor connection,
-                          WindowClass window) { servers_->HandOver(std::move(connection), window); },
-                   {.wide_bytes = servers_->wide_places_bytes(), .greeting = Greeting()});
+  shared_.credentials->Start();
+  // What is not clear cannot be asked how far away it is.
+  listener_->Start(
+      [this](FileDescriptor connection, Entrance by) { servers_->HandOver(std::move(connection), by); },
+      {.wide_bytes = servers_->wide_places_bytes(), .greeting = tls ? "" : Greeting()});
   StartProbe();
   return {};
 }
@@ -100,6 +123,10 @@ void ServerImpl::Shutdown(TimePoint until) {
   // Before gRPC goes: it takes no connection any more, and would not close what it is handed.
   listener_->Stop();
   servers_->Shutdown();
+  {
+    const MutexLock lock(health_mutex_);
+    health_.reset();
+  }
   listener_->Drop();
 }
 

@@ -9,6 +9,8 @@
 #include "server/base/timing.h"
 #include "server/engine/engine.h"
 #include "server/rpc/calls/observer.h"
+#include "server/rpc/identity/credential_files.h"
+#include "server/rpc/identity/identity.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/transport/receive_limits.h"
 
@@ -21,9 +23,15 @@ struct ServerOptions {
   ConnectionLimits connections;
   double idle_seconds = 30;
   bool reflection = false;
-  std::string identity_header;  ///< empty: off
-  std::string version;          ///< what Describe says
-  int queues = 0;               ///< completion queues, a thread each; 0: by the number of cores
+  std::string identity_header;                        ///< empty: off
+  std::vector<Identity> trusted_proxies{Identity{}};  ///< whose identity_header counts
+  bool anonymous = true;                              ///< whether callers without a name are let in
+  /// With a certificate TCP speaks TLS; unix sockets are clear.
+  CredentialPaths credentials;
+  std::string health_listen;                  ///< health.h; empty: off
+  bool client_certificates_required = false;  ///< else one may be shown, where credentials say whose
+  std::string version;                        ///< what Describe says
+  int queues = 0;                             ///< completion queues, a thread each; 0: by the number of cores
 };
 
 /// Serves an engine. Thread-safe. The engine and the observer outlive it.
@@ -37,6 +45,8 @@ class Server {
 
   /// Where it listens, with the ports that were picked, in the order of the options.
   virtual const std::vector<std::string>& addresses() const = 0;
+  /// Where it answers grpc.health.v1 alone, in clear; empty: nowhere.
+  virtual std::string health_address() const = 0;
   /// grpc.health.v1 answers for "readiness" and "" (the whole server).
   virtual void SetReady(bool ready) = 0;
   /// grpc.health.v1 answer for "liveness".

@@ -1,6 +1,11 @@
 # gRPC lives here only.
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
+# Who calls: knows neither gRPC nor sockets.
+find_package(OpenSSL 3.0 REQUIRED)
+tilewire_library(identity SOURCES rpc/identity/credential_files.cc rpc/identity/identity.cc rpc/identity/rules.cc
+                 rpc/identity/tls_files.cc rpc/identity/tokens.cc
+                 DEPS tilewire_base tilewire_array OpenSSL::Crypto)
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
     rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connections.cc rpc/listener/limits.cc rpc/listener/listener.cc
@@ -9,12 +14,12 @@ set(rpc_listener
 # The kernel's header and the C library's have the same names.
 set_source_files_properties(rpc/listener/tcp_facts.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(rpc_transport
-    rpc/transport/awaited.cc rpc/transport/idle_watch.cc rpc/transport/self_probe.cc rpc/transport/slices.cc
-    rpc/transport/transport.cc)
+    rpc/transport/awaited.cc rpc/transport/door.cc rpc/transport/idle_watch.cc rpc/transport/self_probe.cc rpc/transport/slices.cc
+    rpc/transport/tls_credentials.cc rpc/transport/transport.cc)
 set(rpc_calls
     rpc/calls/arrays.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc
     rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/metadata.cc rpc/calls/record.cc rpc/calls/regions.cc
     rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/unary.cc
     rpc/calls/unary_request.cc rpc/calls/unknown.cc)
-tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/library_log.cc rpc/server.cc rpc/grpc_server.cc rpc/grpc_servers.cc rpc/services.cc
-                 DEPS tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)
+tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/health.cc rpc/library_log.cc rpc/server.cc rpc/grpc_server.cc rpc/grpc_servers.cc rpc/services.cc
+                 DEPS tilewire_identity tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)

@@ -35,7 +35,7 @@ def check(scratch, client):
         assert server.execute("/opt/tilewire/bin/tilewired", "--version").startswith("tilewired ")
         config = server.inspect()["Config"]
         assert config["User"] == "65532:65532", config
-        assert config["Healthcheck"]["Test"] == ["CMD", "/opt/tilewire/bin/tilewire", "--timeout", "3", "ping"], config
+        assert config["Healthcheck"]["Test"] == ["CMD", "/opt/tilewire/bin/tilewire", "--server", "localhost:50052", "--timeout", "3", "ping"], config
         for process in server.processes():
             assert set(process["Uid"].split()) == {"65532"}, process
         code = server.stop()

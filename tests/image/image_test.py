@@ -107,7 +107,7 @@ class Image(unittest.TestCase):
         config = self.archive.config["config"]
         self.assertEqual(config["User"], USER)
         self.assertEqual(config["Entrypoint"], ["/opt/tilewire/bin/tilewired"])
-        self.assertEqual(config["Cmd"], ["--listen", "0.0.0.0:50051"])
+        self.assertEqual(config["Cmd"], ["--listen", "0.0.0.0:50051", "--health-listen", "localhost:50052"])
         self.assertEqual(config["ExposedPorts"], {"50051/tcp": {}})
         self.assertEqual(config["StopSignal"], "SIGTERM")
         version = engine.run([os.path.join(bundle, "bin/tilewire"), "--version"]).split()[1]

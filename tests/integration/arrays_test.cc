@@ -89,7 +89,8 @@ TEST_P(Arrays, OperationsChainWithoutMovingBytes) {
   EXPECT_TRUE(me.Get(transposed.id).bytes == host);
   EXPECT_TRUE(Eventually([&] {
     for (const auto& record : server.observer().records())
-      if (record.method == "Arrays.Get" && record.operation == "get" && record.identity == "me") return true;
+      if (record.method == "Arrays.Get" && record.operation == "get" && record.identity == "header:me")
+        return true;
     return false;
   }));
 }

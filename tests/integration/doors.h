@@ -54,8 +54,9 @@ class Door {
                 rpc::MemoryWatch::Read memory = nullptr, rpc::WindowOptions windows = {})
       : listener_(Listener::Open(listen, limits, &observer, std::move(memory)).value()) {
     listener_->Start(
-        [this](FileDescriptor connection, rpc::WindowClass) {
+        [this](FileDescriptor connection, rpc::Entrance by) {
           const std::lock_guard lock(mutex_);
+          beyond_ += by.beyond ? 1 : 0;
           inside_.push_back(std::move(connection));
         },
         std::move(windows));
@@ -69,6 +70,11 @@ class Door {
       const std::lock_guard lock(mutex_);
       return inside_.size() == count;
     });
+  }
+  /// How many came that others may see or be.
+  int beyond() {
+    const std::lock_guard lock(mutex_);
+    return beyond_;
   }
   int fd(size_t i) {
     const std::lock_guard lock(mutex_);
@@ -86,6 +92,7 @@ class Door {
  private:
   std::mutex mutex_;
   std::vector<FileDescriptor> inside_;
+  int beyond_ = 0;
   std::unique_ptr<Listener> listener_;
 };
 

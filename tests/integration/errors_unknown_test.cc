@@ -33,7 +33,7 @@ TEST(UnknownMethod, IsRefusedWithDetailsAndARecord) {
     EXPECT_EQ(record.status.code(), Code::kUnimplemented);
     EXPECT_EQ(record.status.reason(), "UNKNOWN_METHOD");
     EXPECT_EQ(record.request_id, "request-" + std::to_string(i));
-    EXPECT_EQ(record.identity, "ann");
+    EXPECT_EQ(record.identity, "header:ann");
     EXPECT_NE(record.peer, "");
     EXPECT_GT(record.timing.wall_us, 0);
   }

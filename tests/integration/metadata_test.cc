@@ -96,7 +96,7 @@ TEST(Metadata, IdentityOnlyFromTheNamedHeader) {
   TestServer trusting(options), strict;
   Echo(trusting, {{"x-user", "Ann B"}}, "");
   Echo(strict, {{"x-user", "ann"}}, "");
-  EXPECT_EQ(RecordsOf(trusting, "Kernels.Rmse", 1)[0].identity, "Ann B");
+  EXPECT_EQ(RecordsOf(trusting, "Kernels.Rmse", 1)[0].identity, "header:Ann B");
   EXPECT_EQ(RecordsOf(strict, "Kernels.Rmse", 1)[0].identity, "anonymous");
 }
 

@@ -76,8 +76,10 @@ class Program {
   }
 
   /// Where a tilewired that is ready serves its metrics, as its log says.
-  std::string MetricsAddress() const {
-    const std::string log = err(), key = "serving metrics address=";
+  std::string MetricsAddress() const { return LoggedAddress("serving metrics"); }
+  /// Where it serves something else, as `what` in its log says.
+  std::string LoggedAddress(const std::string& what) const {
+    const std::string log = err(), key = what + " address=";
     const size_t at = log.find(key);
     EXPECT_NE(at, std::string::npos) << log;
     if (at == std::string::npos) return "";

@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -46,13 +47,10 @@ class RecordingObserver final : public rpc::CallObserver {
     windows_[static_cast<size_t>(given)].fetch_add(1);
     if (given != needed) narrowed_.fetch_add(1);
   }
-  void OnWarning(std::string_view text) override {
-    std::lock_guard lock(mutex_);
-    warnings_ += std::string(text) + "\n";
-  }
+  void OnNotice(std::string_view text) override { Tell(text); }
+  void OnWarning(std::string_view text) override { Tell(text); }
   int windows(rpc::WindowClass given) const { return windows_[static_cast<size_t>(given)].load(); }
   int narrowed() const { return narrowed_.load(); }
-  std::string warnings() const { return std::lock_guard(mutex_), warnings_; }
   int started() const { return started_.load(); }
   int opened() const { return opened_.load(); }
   int closed() const { return closed_.load(); }
@@ -62,13 +60,24 @@ class RecordingObserver final : public rpc::CallObserver {
     std::lock_guard lock(mutex_);
     return records_;
   }
+  /// How many notices and warnings began so.
+  int told(std::string_view beginning) const {
+    std::lock_guard lock(mutex_);
+    return static_cast<int>(std::count_if(
+        told_.begin(), told_.end(), [&](const std::string& text) { return text.starts_with(beginning); }));
+  }
 
  private:
+  void Tell(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    told_.emplace_back(text);
+  }
+
   std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0}, narrowed_{0};
   std::array<std::atomic<int>, rpc::kWindowClasses> windows_{};
-  std::string warnings_;
   mutable std::mutex mutex_;
   std::vector<rpc::CallRecord> records_;
+  std::vector<std::string> told_;
 };
 
 /// A connection of its own, made.

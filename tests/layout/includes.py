@@ -47,8 +47,9 @@ GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
 CONVERSIONS = BASE + GENERATED + ("server/engine/operation/", "server/engine/stores/", "server/engine/job/",
                                   "server/rpc/conversions/")
 LISTENER = BASE + ("server/rpc/listener/",)
-TRANSPORT = BASE + GENERATED + ("server/rpc/listener/", "server/rpc/transport/")
-CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/listener/", "server/rpc/transport/",
+IDENTITY = BASE + ("server/rpc/identity/",)
+TRANSPORT = BASE + GENERATED + ("server/rpc/identity/", "server/rpc/listener/", "server/rpc/transport/")
+CALLS = ENGINE + GENERATED + ("server/rpc/conversions/", "server/rpc/identity/", "server/rpc/listener/", "server/rpc/transport/",
                               "server/rpc/calls/")
 RPC = ENGINE + GENERATED + ("server/rpc/",)
 # What stands in server/ops sees the rpc layer only through headers without gRPC; what they include is checked by the
@@ -79,12 +80,14 @@ LAYERS = {
     "server/rpc/": (RPC, ()),
     "server/rpc/conversions/": (CONVERSIONS + HOST_KERNELS, ()),  # the server's table names the operations
     "server/rpc/listener/": (LISTENER, GRPC + PROTOBUF),
+    "server/rpc/identity/": (IDENTITY, GRPC + PROTOBUF),
     "server/rpc/transport/": (TRANSPORT, ()),
     "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),
     "server/main.cc": (OPS + RPC, ()),
-    # The list of environment variables is one for all programs.
-    "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/", "server/base/environment.h"), ()),
+    # The list of environment variables is one for all programs, and so is what stays on a host.
+    "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/",
+                                                         "server/base/addresses.h", "server/base/environment.h"), ()),
     "tests/devices/": (ENGINE + ("tests/devices/",), GRPC + PROTOBUF),
 }
 

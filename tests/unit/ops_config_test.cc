@@ -105,6 +105,7 @@ TEST_F(ConfigTest, EveryFlagArrives) {
   const Config config = Good({"--listen",
                               "0.0.0.0:0",
                               "--listen=unix:/run/t.sock",
+                              "--insecure",
                               "--advertise",
                               "h:1",
                               "--device",
@@ -168,7 +169,8 @@ TEST_F(ConfigTest, EveryFlagArrives) {
 }
 
 TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
-  const std::string file = File("lanes = 1\nqueue-length = 1\n# a comment\nlisten = [\"f:1\", \"f:2\"]\n");
+  const std::string file =
+      File("lanes = 1\nqueue-length = 1\n# a comment\nlisten = [\"localhost:1\", \"localhost:2\"]\n");
   Env("TILEWIRE_LANES", "2");
   Env("TILEWIRE_QUEUE_LENGTH", "2");
   Env("TILEWIRE_MAX_IN_FLIGHT", "2");
@@ -176,15 +178,15 @@ TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
   EXPECT_EQ(config.lanes, 3);
   EXPECT_EQ(config.queue_length, 2);
   EXPECT_EQ(config.max_in_flight, 2);
-  EXPECT_EQ(config.listen, (Strings{"f:1", "f:2"}));
+  EXPECT_EQ(config.listen, (Strings{"localhost:1", "localhost:2"}));
   EXPECT_EQ(config.block_bytes, 4 * kMiB);
 }
 
 TEST_F(ConfigTest, RepeatableFlagsReplaceWeakerSourcesWhole) {
-  const std::string file = File("listen = [\"f:1\", \"f:2\"]\n");
-  Env("TILEWIRE_LISTEN", "e:1,[::1]:2");
-  EXPECT_EQ(Good({"--config", file}).listen, (Strings{"e:1", "[::1]:2"}));
-  EXPECT_EQ(Good({"--config", file, "--listen", "c:1"}).listen, Strings{"c:1"});
+  const std::string file = File("listen = [\"localhost:1\", \"localhost:2\"]\n");
+  Env("TILEWIRE_LISTEN", "127.0.0.1:1,[::1]:2");
+  EXPECT_EQ(Good({"--config", file}).listen, (Strings{"127.0.0.1:1", "[::1]:2"}));
+  EXPECT_EQ(Good({"--config", file, "--listen", "unix:/c"}).listen, Strings{"unix:/c"});
 }
 
 TEST_F(ConfigTest, EmptyVariablesCountAsUnset) {
@@ -251,8 +253,9 @@ TEST_F(ConfigTest, FilesThatCannotBeReadAreErrors) {
 TEST_F(ConfigTest, SecondValuesAreErrorsWhereOneIsMeant) {
   Bad({"--lanes", "3", "--lanes", "4"}, {"--lanes is given 2 values"});
   Bad({"--config", File("lanes = 3\nqueue-length = 1\nlanes = 4\n")}, {"--lanes is given 2 values"});
-  Bad({"--listen", "a:1", "--listen", "a:1"}, {"--listen is a:1; allowed: each address once"});
-  EXPECT_EQ(Good({"--listen", "a:0", "--listen", "a:0"}).listen.size(), 2u);
+  Bad({"--listen", "localhost:1", "--listen", "localhost:1"},
+      {"--listen is localhost:1; allowed: each address once"});
+  EXPECT_EQ(Good({"--listen", "localhost:0", "--listen", "localhost:0"}).listen.size(), 2u);
 }
 
 TEST_F(ConfigTest, RelationsBetweenFlags) {
@@ -260,6 +263,17 @@ TEST_F(ConfigTest, RelationsBetweenFlags) {
   Bad({"--pinned-bytes", "15MiB"}, {"--pinned-bytes is 15MiB", "16MiB"});
   EXPECT_EQ(Good({"--pinned-bytes", "16MiB"}).pinned_bytes, 16 * kMiB);
   Bad({"--pinned-bytes", "16MiB", "--block-bytes", "8MiB"}, {"--pinned-bytes"});
+}
+
+TEST_F(ConfigTest, MakesTokensAndNothingElse) {
+  const Said said = Parse({"--make-token", "ann", "--expires", "2099-01-31T12:00:00Z"});
+  EXPECT_TRUE(!said.outcome.config && said.outcome.exit_code == 0);
+  EXPECT_EQ(said.out.find("ann "), 0u);
+  EXPECT_NE(said.out.find(" 2099-01-31T12:00:00Z\n"), std::string::npos) << said.out;
+  EXPECT_TRUE(said.err.starts_with("ann.") && said.err.find('\n') == said.err.size() - 1) << "it alone";
+  Bad({"--make-token", "a b"}, {"--make-token: "});
+  Bad({"--make-token", "ann", "--expires", "never"}, {"2027"});
+  Bad({"--expires", "2099-01-31T12:00:00Z"}, {"--make-token"});
 }
 
 TEST_F(ConfigTest, HelpNamesEveryFlagItsVariableAndItsDefault) {

@@ -27,7 +27,8 @@ std::vector<std::string> Told(std::vector<const char*> entries) {
 }
 
 TEST(Environment, TheListHasTheServersFlagsAndTheClientsVariables) {
-  std::vector<std::string> expected{"TILEWIRE_CONFIG", "TILEWIRE_SERVER"};
+  std::vector<std::string> expected{"TILEWIRE_CONFIG",      "TILEWIRE_SERVER",     "TILEWIRE_TLS_CA",
+                                    "TILEWIRE_CLIENT_CERT", "TILEWIRE_CLIENT_KEY", "TILEWIRE_TOKEN_FILE"};
   for (const Flag& flag : Flags()) expected.push_back(flag.env());
   EXPECT_THAT(std::vector<std::string>(KnownVariables().begin(), KnownVariables().end()),
               UnorderedElementsAreArray(expected));

@@ -24,6 +24,8 @@ Config Blank() {
   config.region_seconds = config.longest_region_seconds = -1;
   config.allow_device_regions = true;
   config.overlap = false;
+  config.insecure = true;
+  config.anonymous = config.tls_client = "";
   config.reflection = true;
   return config;
 }
@@ -34,6 +36,12 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "device-bytes",
                                        "metrics-listen",
                                        "identity-header",
+                                       "tls-cert",
+                                       "tls-key",
+                                       "tls-client-ca",
+                                       "tokens",
+                                       "trusted-proxy",
+                                       "health-listen",
                                        "store-bytes",
                                        "store-bytes-per-identity",
                                        "allow-regions",
@@ -69,6 +77,9 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.handshake_seconds, defaults.handshake_seconds);
   EXPECT_EQ(config.max_failed_calls, defaults.max_failed_calls);
   EXPECT_EQ(config.reflection, defaults.reflection);
+  EXPECT_EQ(config.insecure, defaults.insecure);
+  EXPECT_EQ(config.anonymous, defaults.anonymous);
+  EXPECT_EQ(config.tls_client, defaults.tls_client);
   EXPECT_EQ(config.drain_seconds, defaults.drain_seconds);
   EXPECT_EQ(config.log_format, defaults.log_format);
   EXPECT_EQ(config.log_level, defaults.log_level);
@@ -82,7 +93,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 38u);
+  EXPECT_EQ(names.size(), 47u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

@@ -17,7 +17,7 @@ Call::~Call() {
 
 void Call::Started() {
   const TimePoint arrived = Clock::now();
-  metadata_ = ReadMetadata(&context_, shared_->identity_header, shared_->probe_token);
+  metadata_ = ReadMetadata(&context_, *shared_, shared_->probe_token);
   cancellation_.Start(shared_from_this(), &metadata_, arrived);
   shared_->running.Begin(weak_from_this());
   record_.Start(&metadata_, arrived);

@@ -10,6 +10,8 @@
 #include "server/engine/engine.h"
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/calls/running.h"
+#include "server/rpc/identity/credential_files.h"
+#include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/account.h"
 #include "server/rpc/transport/slices.h"
 
@@ -19,9 +21,10 @@ namespace tilewire::rpc {
 struct CallContext {
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
-  std::string version;          ///< of the server, for Describe
-  std::string probe_token;      ///< marks the server's own calls
-  std::string identity_header;  ///< lower case; empty: everybody is anonymous
+  std::string version;      ///< of the server, for Describe
+  std::string probe_token;  ///< marks the server's own calls
+  IdentityRules identity_rules;
+  std::unique_ptr<CredentialFiles> credentials;  ///< not null while calls come
   double idle_seconds = 30;
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};

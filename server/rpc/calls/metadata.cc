@@ -1,11 +1,16 @@
 #include "server/rpc/calls/metadata.h"
 
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_context.h>
+
 #include <algorithm>
-#include <iterator>
 #include <random>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/base/limits.h"
+#include "server/rpc/identity/rules.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -19,6 +24,43 @@ std::string IncomingText(const grpc::ServerContextBase& context, const std::stri
   return visible && text.size() <= kMaxRequestIdBytes ? text : std::string();
 }
 
+/// All values of a metadata key.
+std::vector<std::string_view> Incoming(const grpc::ServerContextBase& context, const std::string& key) {
+  std::vector<std::string_view> values;
+  const auto [begin, end] = context.client_metadata().equal_range(key);
+  for (auto i = begin; i != end; ++i) values.emplace_back(i->second.data(), i->second.size());
+  return values;
+}
+
+std::vector<std::string> Values(const grpc::AuthContext& connection, const std::string& property) {
+  std::vector<std::string> values;
+  for (const auto& value : connection.FindPropertyValues(property))
+    values.emplace_back(value.data(), value.size());
+  return values;
+}
+
+/// The certificate that the client showed, which gRPC verified, or none.
+std::optional<CertificateNames> CertificateOf(const grpc::ServerContextBase& context) {
+  const auto connection = context.auth_context();
+  if (!connection || connection->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME).empty())
+    return std::nullopt;
+  CertificateNames names{.uris = Values(*connection, GRPC_PEER_URI_PROPERTY_NAME),
+                         .dns = Values(*connection, GRPC_PEER_DNS_PROPERTY_NAME)};
+  const auto common_names = Values(*connection, GRPC_X509_CN_PROPERTY_NAME);
+  if (!common_names.empty()) names.common_name = common_names.front();
+  return names;
+}
+
+Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared) {
+  const IdentityRules& rules = shared.identity_rules;
+  const auto tokens = shared.credentials->tokens();
+  Presented presented;
+  if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
+  if (tokens) presented.authorization = Incoming(context, "authorization");
+  if (!rules.header.empty()) presented.header = Incoming(context, rules.header);
+  return Identify(presented, rules, tokens.get(), std::chrono::system_clock::now());
+}
+
 }  // namespace
 
 std::optional<Clock::duration> Metadata::TimeLeft() const {
@@ -26,30 +68,6 @@ std::optional<Clock::duration> Metadata::TimeLeft() const {
   const auto left = deadline - std::chrono::system_clock::now();
   if (left > std::chrono::hours(24 * 365)) return std::nullopt;
   return std::chrono::duration_cast<Clock::duration>(left);
-}
-
-Result<std::string> Identity(const grpc::ServerContextBase& context, const std::string& header) {
-  constexpr size_t kMaxBytes = 256;
-  if (header.empty()) return "anonymous";
-  const auto [begin, end] = context.client_metadata().equal_range(header);
-  const auto refuse = [&](std::string value) {
-    return Fail(
-        Status({.code = Code::kUnauthenticated,
-                .reason = "IDENTITY",
-                .message = "the header " + header + ", which names the caller, is " + value +
-                           "; the server's proxy must set it, once",
-                .field = header,
-                .value = std::move(value),
-                .allowed = "1 to " + std::to_string(kMaxBytes) + " printable ASCII characters, once"}));
-  };
-  if (begin == end) return refuse("missing");
-  if (std::next(begin) != end) return refuse("there " + std::to_string(std::distance(begin, end)) + " times");
-  std::string value(begin->second.data(), begin->second.size());
-  if (value.empty()) return refuse("empty");
-  if (value.size() > kMaxBytes) return refuse(std::to_string(value.size()) + " characters long");
-  if (!std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; }))
-    return refuse("not printable");
-  return value;
 }
 
 std::string MakeRequestId() {
@@ -60,16 +78,16 @@ std::string MakeRequestId() {
   return id;
 }
 
-Metadata ReadMetadata(grpc::ServerContextBase* context, const std::string& identity_header,
+Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& shared,
                       const std::string& probe_token) {
   Metadata metadata{.request_id = IncomingText(*context, "x-request-id"),
                     .traceparent = IncomingText(*context, "traceparent"),
                     .peer = context->peer(),
                     .deadline = context->deadline()};
   metadata.own = !probe_token.empty() && IncomingText(*context, "x-tilewire-probe") == probe_token;
-  auto identity = Identity(*context, metadata.own ? "" : identity_header);
+  const auto identity = metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared);
   if (identity) {
-    metadata.identity = *std::move(identity);
+    metadata.identity = identity->Text();
   } else {
     metadata.refused = identity.error();
   }

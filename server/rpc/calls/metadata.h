@@ -1,5 +1,5 @@
-// What a call says of itself, and who calls. The one place that decides who; jobs, quotas and arrays store
-// what it says.
+// What a call says of itself, and who calls: brings identity/rules.h what gRPC knows. Jobs, quotas and arrays
+// store what it says.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -10,28 +10,26 @@
 
 #include "kernels/array/status.h"
 #include "server/base/time_source.h"
+#include "server/rpc/calls/context.h"
 
 namespace tilewire::rpc {
 
 struct Metadata {
-  std::string request_id, traceparent, peer, identity;
-  Status refused;    ///< why nobody knows who calls; the call ends so
-  bool own = false;  ///< the server's own probe, which is neither logged nor counted
+  std::string request_id, traceparent, peer;
+  std::string identity;  ///< Identity::Text()
+  Status refused;        ///< why nobody knows who calls; the call ends so
+  bool own = false;      ///< the server's own probe, which is neither logged nor counted
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
 
   /// How long until the client's deadline by gRPC's clock, if there is one.
   std::optional<Clock::duration> TimeLeft() const;
 };
 
-/// Of a call that has just come. The reply's metadata say the ids back. `probe_token` marks the server's own
-/// calls; `identity_header` as Identity().
-Metadata ReadMetadata(grpc::ServerContextBase* context, const std::string& identity_header,
+/// Of a call that has just come. The reply's metadata say the ids back. Who calls goes by the rules and the
+/// credentials of `shared` (identity/rules.h); `probe_token` marks the server's own calls, which nobody need
+/// vouch for.
+Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& shared,
                       const std::string& probe_token);
-
-/// "anonymous", or the value of the metadata key `header` where the operator named one (for a proxy that is
-/// trusted to set it, once). UNAUTHENTICATED `IDENTITY` where it is missing, there twice, empty, over-long or
-/// unprintable: a proxy that fails to say who calls must not make everybody the same.
-Result<std::string> Identity(const grpc::ServerContextBase& context, const std::string& header);
 
 /// 16 random hexadecimal digits.
 std::string MakeRequestId();

@@ -10,7 +10,7 @@
 namespace tilewire::rpc {
 namespace {
 
-void FillInfo(const engine::RegionFacts& facts, v1::RegionInfo* out) {
+void FactsToProto(const engine::RegionFacts& facts, v1::RegionInfo* out) {
   out->set_region(facts.id);
   const auto place = [&facts](auto* memory) {
     memory->set_offset(facts.request.offset);
@@ -68,7 +68,7 @@ Task<Status> ServeRegister(UnaryCall& call, grpc::ByteBuffer* reply) {
     co_return Status(Code::kCancelled, "CANCELLED", "the client is gone");
   }
   v1::RegionInfo info;
-  FillInfo(*facts, &info);
+  FactsToProto(*facts, &info);
   *reply = Plain(info);
   co_return Status();
 }
@@ -91,7 +91,7 @@ Task<Status> ServeListRegions(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!wanted) co_return wanted.error();
   const auto page = call.engine().regions().List(call.identity(), wanted->begin, wanted->size);
   v1::ListRegionsResponse response;
-  for (const engine::RegionFacts& facts : page.items) FillInfo(facts, response.add_regions());
+  for (const engine::RegionFacts& facts : page.items) FactsToProto(facts, response.add_regions());
   if (page.next > 0) response.set_next_page(std::to_string(page.next));
   response.set_registered_bytes(static_cast<uint64_t>(page.held_bytes));
   response.set_quota_bytes(static_cast<uint64_t>(page.quota_bytes));

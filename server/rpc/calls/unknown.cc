@@ -13,7 +13,7 @@ class UnknownCall final : public grpc::ServerGenericBidiReactor {
  public:
   UnknownCall(CallContext* shared, grpc::GenericCallbackServerContext* context)
       : shared_(shared),
-        metadata_(ReadMetadata(context, shared->identity_header, "")),
+        metadata_(ReadMetadata(context, *shared, "")),
         record_(shared, PrintableMethod(context->method())) {
     shared_->running.BeginShort();
     record_.Start(&metadata_, arrived_);

@@ -76,7 +76,7 @@ void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration round_trip
                            ": no memory for wide windows is left (--distance-bytes)");
     }
   }
-  hand_over_(std::move(connection), given);
+  hand_over_(std::move(connection), {.window = given, .beyond = true});
 }
 
 }  // namespace tilewire::rpc

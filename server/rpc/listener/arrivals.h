@@ -24,12 +24,20 @@ struct WindowOptions {
   std::string greeting;
 };
 
+/// Where a connection belongs.
+struct Entrance {
+  WindowClass window = WindowClass::kNear;
+  /// Others than this host or this process may be at its other end, or see what passes; not so of unix
+  /// sockets, and of the server's connections to itself.
+  bool beyond = false;
+};
+
 /// For the listener's thread alone.
 class Arrivals {
  public:
   using Id = uint64_t;
   /// Takes a connected socket and closes it when it is done with it.
-  using HandOver = std::function<void(FileDescriptor connection, WindowClass window)>;
+  using HandOver = std::function<void(FileDescriptor connection, Entrance by)>;
 
   Arrivals(WindowOptions options, HandOver hand_over, ConnectionObserver* observer)
       : options_(std::move(options)),
@@ -39,9 +47,11 @@ class Arrivals {
 
   /// Whether distance makes a difference: for others there is only HandNear.
   bool on() const { return options_.wide_bytes > 0; }
-  void HandNear(FileDescriptor connection) { hand_over_(std::move(connection), WindowClass::kNear); }
-  /// Hands it over at once where its distance is known. Else returns true: Came is then wanted for whatever
-  /// comes in, until that returns true.
+  void HandNear(FileDescriptor connection, bool beyond) {
+    hand_over_(std::move(connection), {.beyond = beyond});
+  }
+  /// One from beyond. Hands it over at once where its distance is known. Else returns true: Came is then
+  /// wanted for whatever comes in, until that returns true.
   bool Begin(Id id, FileDescriptor connection);
   /// Something came in. Whether it has been handed over.
   bool Came(Id id);

@@ -239,7 +239,7 @@ void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
     connections_.Remove(id);
     return Refused(Refusal::kDescriptors);
   }
-  if (!measured) return arrivals_->HandNear(std::move(connection));
+  if (!measured) return arrivals_->HandNear(std::move(connection), from.ss_family != AF_UNIX && !own);
   if (!arrivals_->Begin(id, std::move(connection))) WatchEnd(id);
 }
 

@@ -40,6 +40,8 @@ class ConnectionObserver {
     (void)needed;
     (void)given;
   }
+  /// Something that went as it should, in words.
+  virtual void OnNotice(std::string_view text) { (void)text; }
   /// Something an operator should know, in words.
   virtual void OnWarning(std::string_view text) { (void)text; }
 };

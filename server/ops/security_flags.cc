@@ -1,0 +1,118 @@
+#include "server/ops/security_flags.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/base/addresses.h"
+#include "server/ops/flag_forms.h"
+#include "server/rpc/identity/identity.h"
+
+namespace tilewire::ops {
+namespace {
+
+constexpr const char* kProxies = "anonymous, spiffe://..., dns:..., cn:..., token:...";
+
+/// What is in it is looked at where it is read.
+Result<std::string> ParseFile(std::string_view flag, std::string_view text) {
+  std::string path(text);
+  if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
+  return BadValue(flag, text, "a readable file");
+}
+
+Result<std::string> ParseHealthListen(std::string_view flag, std::string_view text) {
+  if (text.empty()) return std::string();
+  return ParseAddress(flag, text, AddressUse::kListen);
+}
+
+Flag File(std::string name, std::string Config::*member, std::string help) {
+  return Text(std::move(name), "FILE", member, "a readable file", ParseFile, std::move(help));
+}
+
+Flag TrustedProxies() {
+  Flag flag{.name = "trusted-proxy",
+            .placeholder = "IDENTITY",
+            .default_text = "anonymous, without TLS and --tokens"};
+  flag.allowed = kProxies;
+  flag.help = "Whose --identity-header counts: its identity without that header; may be repeated";
+  flag.repeatable = true;
+  flag.store = [](Config* config, std::string_view text) -> Status {
+    auto identity = rpc::ParseIdentity("--trusted-proxy", text);
+    if (!identity) return identity.error();
+    // Nobody is a proxy by what a proxy says of him, and the users behind unix sockets are not known.
+    if (identity->kind == rpc::IdentityKind::kHeader || identity->kind == rpc::IdentityKind::kUid)
+      return BadValue("--trusted-proxy", text, kProxies).value();
+    config->trusted_proxies.push_back(identity->Text());
+    return Status();
+  };
+  return flag;
+}
+
+Status Needs(std::string_view flag, std::string_view value, std::string_view other) {
+  return BadValue(flag, value, std::string(other) + " beside it").value();
+}
+
+Status CheckTls(const Config& config) {
+  if (!config.tls_cert.empty() && config.tls_key.empty())
+    return Needs("--tls-cert", config.tls_cert, "--tls-key");
+  if (config.tls_cert.empty() && !config.tls_key.empty())
+    return Needs("--tls-key", config.tls_key, "--tls-cert");
+  if (config.tls_cert.empty() && !config.tls_client_ca.empty())
+    return Needs("--tls-client-ca", config.tls_client_ca, "--tls-cert and --tls-key");
+  if (config.tls_client_ca.empty() && config.tls_client == "required")
+    return Needs("--tls-client", config.tls_client, "--tls-client-ca");
+  return Status();
+}
+
+}  // namespace
+
+void AddSecurityFlags(std::vector<Flag>* flags) {
+  flags->push_back(
+      File("tls-cert", &Config::tls_cert,
+           "Certificate of the server, and those up to its authority, in PEM: TCP is then TLS, 1.2 "
+           "or newer. Read again when it changes"));
+  flags->push_back(File("tls-key", &Config::tls_key, "Its key, in PEM without a passphrase"));
+  flags->push_back(File("tls-client-ca", &Config::tls_client_ca,
+                        "Authorities that vouch for certificates of clients, in PEM"));
+  flags->push_back(Choice("tls-client", &Config::tls_client, {"optional", "required"},
+                          "Whether clients must show a certificate; one that is shown must be good"));
+  flags->push_back(Switch("insecure", &Config::insecure, true,
+                          "Listen beyond this host without TLS: whoever sees the network reads and writes"));
+  flags->push_back(
+      File("tokens", &Config::tokens,
+           "Bearer tokens that name callers: NAME SALT SHA256 [EXPIRES] a line. Read again when it "
+           "changes"));
+  flags->push_back(Choice("anonymous", &Config::anonymous, {"allow", "deny"},
+                          "Whether callers get in whom neither certificate, token nor header names"));
+  flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",
+                        ParseHeader,
+                        "Header by which --trusted-proxy names the caller, on every call, once"));
+  flags->push_back(TrustedProxies());
+  flags->push_back(Text("health-listen", "ADDR", &Config::health_listen,
+                        "host:port, [v6]:port, unix:PATH; port 0 picks one", ParseHealthListen,
+                        "Address that answers grpc.health.v1 and nothing else, always in clear: for probes"));
+}
+
+Status CheckSecurity(const Config& config) {
+  TILEWIRE_RETURN_IF_ERROR(CheckTls(config));
+  const bool tls = !config.tls_cert.empty();
+  // Where callers can be told apart by what they prove, nobody's word counts unless he is named.
+  if (!config.identity_header.empty() && (tls || !config.tokens.empty()) && config.trusted_proxies.empty())
+    return Needs("--identity-header", config.identity_header, "with TLS or --tokens, --trusted-proxy");
+  if (config.identity_header.empty() && !config.trusted_proxies.empty())
+    return Needs("--trusted-proxy", config.trusted_proxies.front(), "--identity-header");
+  if (tls || config.insecure) return Status();
+  for (const std::string& address : config.listen) {
+    if (!StaysOnHost(address))
+      return BadValue("--listen", address,
+                      "localhost, 127.0.0.0/8, [::1] and unix:PATH in clear; others with --tls-cert and "
+                      "--tls-key, "
+                      "or with --insecure")
+          .value();
+  }
+  return Status();
+}
+
+}  // namespace tilewire::ops

@@ -1,0 +1,54 @@
+#include "server/rpc/health.h"
+
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <utility>
+
+#include "server/rpc/transport/door.h"
+#include "server/rpc/transport/transport.h"
+
+namespace tilewire::rpc {
+namespace {
+constexpr int kMostConnections = 64;    // probes are few
+constexpr int kMessageBytes = 4 << 10;  // the name of a service
+}  // namespace
+
+Result<std::unique_ptr<HealthServer>> HealthServer::Open(const std::string& address,
+                                                         ConnectionObserver* observer) {
+  std::unique_ptr<HealthServer> health(new HealthServer(observer));
+  TILEWIRE_RETURN_IF_ERROR(health->Start(address));
+  return health;
+}
+
+Status HealthServer::Start(const std::string& address) {
+  const ConnectionLimits limits{.most = kMostConnections, .most_per_peer = kMostConnections};
+  TILEWIRE_ASSIGN_OR_RETURN(listener_, Listener::Open({address}, limits, &quiet_));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  ApplyReflection(false, &builder);
+  ApplyConnectionTimes(limits, &builder);
+  builder.SetMaxReceiveMessageSize(kMessageBytes);
+  builder.RegisterCallbackGenericService(&nobody_);
+  const Door door = MakeDoor(&builder, grpc::InsecureServerCredentials());
+  server_ = builder.BuildAndStart();
+  if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server of health");
+  listener_->Start([door](FileDescriptor connection, bool) { Enter(door, std::move(connection)); });
+  return {};
+}
+
+void HealthServer::Set(const std::string& service, bool serving) {
+  server_->GetHealthCheckService()->SetServingStatus(service, serving);
+}
+
+HealthServer::~HealthServer() {
+  if (!server_) return;
+  listener_->Stop();  // before gRPC goes: it would not close what it is handed then
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
+  listener_->Drop();
+}
+
+}  // namespace tilewire::rpc

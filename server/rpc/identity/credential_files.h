@@ -1,0 +1,74 @@
+// The operator's files by which callers are known, kept as fresh as they are. No gRPC here.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/base/mutex.h"
+#include "server/rpc/identity/tls_files.h"
+#include "server/rpc/identity/tokens.h"
+
+namespace tilewire::rpc {
+
+struct CredentialPaths {
+  TlsPaths tls;
+  std::string tokens;  ///< empty: no tokens are taken
+};
+
+/// Reads them once a second (`tw-files`) and takes what is new: they may lie where nobody is told of changes,
+/// mounts swap whole folders, and times of files are too coarse to tell two changes apart. What cannot be
+/// used is warned of once, and what was there before stays: a certificate whose key has not come yet harms
+/// nobody. Thread-safe.
+class CredentialFiles {
+ public:
+  /// `good`: new files are used; else something is wrong with them.
+  using Tell = std::function<void(bool good, std::string_view text)>;
+
+  /// Fails as ReadTls and CheckTls, or with what is wrong in the file of tokens. `tell` outlives it, is
+  /// called on its thread too, and must not block.
+  static Result<std::unique_ptr<CredentialFiles>> Open(const CredentialPaths& paths, Tell tell);
+  ~CredentialFiles();
+  CredentialFiles(const CredentialFiles&) = delete;
+
+  /// From now on the thread looks. Once.
+  void Start();
+  /// Takes what is new since the last look.
+  void Look();
+
+  bool has_tls() const { return !paths_.tls.certificate.empty(); }
+  /// Null where the server speaks in clear. Another pointer when there is something new.
+  std::shared_ptr<const TlsPems> tls() const;
+  /// Null where none are taken.
+  std::shared_ptr<const Tokens> tokens() const;
+
+ private:
+  CredentialFiles(const CredentialPaths& paths, Tell tell) : paths_(paths), tell_(std::move(tell)) {}
+  /// Whether there was something new, and it is used now; or why not. What was wrong at the last look and is
+  /// still so is nothing new.
+  Result<bool> TakeTls() TILEWIRE_REQUIRES(look_mutex_);
+  Result<bool> TakeTokens() TILEWIRE_REQUIRES(look_mutex_);
+  void TellOf(std::string_view what, const Result<bool>& taken) const;
+  void Run();
+
+  const CredentialPaths paths_;
+  const Tell tell_;
+  Mutex look_mutex_;  ///< one look at a time; held while files are read
+  /// As they were at the last look: contents, or why they could not be read.
+  TlsPems tls_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
+  std::string tokens_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
+  std::string tls_wrong_ TILEWIRE_GUARDED_BY(look_mutex_), tokens_wrong_ TILEWIRE_GUARDED_BY(look_mutex_);
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const TlsPems> tls_ TILEWIRE_GUARDED_BY(mutex_);
+  std::shared_ptr<const Tokens> tokens_ TILEWIRE_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,79 @@
+#include "server/rpc/identity/rules.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewire::rpc {
+namespace {
+
+std::string Times(size_t count) {
+  return "there " + std::to_string(count) + " times";
+}
+
+/// Schemes are compared without case (RFC 9110).
+bool TakeBearer(std::string_view* text) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (text->size() < kScheme.size()) return false;
+  const bool bearer = std::equal(kScheme.begin(), kScheme.end(), text->begin(), [](char wanted, char c) {
+    return wanted == (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  });
+  if (bearer) text->remove_prefix(kScheme.size());
+  return bearer;
+}
+
+Result<Identity> OfToken(const std::vector<std::string_view>& values, const Tokens& tokens, WallTime now) {
+  const auto refuse = [](const std::string& value) {
+    return Unauthenticated("authorization", value, "Bearer NAME.SECRET, once",
+                           "the metadata key authorization is " + value);
+  };
+  if (values.size() != 1) return refuse(Times(values.size()));
+  std::string_view token = values.front();
+  if (!TakeBearer(&token)) return refuse("not a bearer token");
+  TILEWIRE_ASSIGN_OR_RETURN(std::string name, tokens.Check(token, now));
+  return Identity{IdentityKind::kToken, std::move(name)};
+}
+
+Result<Identity> OfHeader(const std::vector<std::string_view>& values, const std::string& header) {
+  const auto refuse = [&](const std::string& value) {
+    return Unauthenticated(header, value,
+                           "1 to " + std::to_string(kMaxIdentityBytes) + " printable ASCII characters, once",
+                           "the header " + header + ", which names the caller, is " + value +
+                               "; the server's proxy must set it, once");
+  };
+  if (values.empty()) return refuse("missing");
+  if (values.size() > 1) return refuse(Times(values.size()));
+  const std::string_view value = values.front();
+  if (value.empty()) return refuse("empty");
+  if (value.size() > kMaxIdentityBytes) return refuse(std::to_string(value.size()) + " characters long");
+  if (!IsIdentityName(value)) return refuse("not printable");
+  return Identity{IdentityKind::kHeader, std::string(value)};
+}
+
+}  // namespace
+
+Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const Tokens* tokens,
+                          WallTime now) {
+  std::vector<Identity> known;  // the one that counts is the last
+  if (presented.certificate) {
+    TILEWIRE_ASSIGN_OR_RETURN(Identity identity, IdentityOf(*presented.certificate));
+    known.push_back(std::move(identity));
+  }
+  if (tokens != nullptr && !presented.authorization.empty()) {
+    TILEWIRE_ASSIGN_OR_RETURN(Identity identity, OfToken(presented.authorization, *tokens, now));
+    known.push_back(std::move(identity));
+  }
+  const bool named = !known.empty();
+  if (!named) known.push_back(Identity{});
+  const bool proxied =
+      !rules.header.empty() && std::any_of(known.begin(), known.end(), [&rules](const Identity& identity) {
+        const auto& proxies = rules.trusted_proxies;
+        return std::find(proxies.begin(), proxies.end(), identity) != proxies.end();
+      });
+  if (proxied) return OfHeader(presented.header, rules.header);
+  if (named || rules.anonymous) return std::move(known.back());
+  return Unauthenticated("credentials", "missing",
+                         tokens == nullptr ? "a client certificate" : "a token or a client certificate",
+                         "the server wants to know who calls, and the call does not say");
+}
+
+}  // namespace tilewire::rpc

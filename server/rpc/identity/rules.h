@@ -1,0 +1,41 @@
+// The one place that decides who calls, by what a call and its connection present. No gRPC here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/array/status.h"
+#include "server/rpc/identity/identity.h"
+#include "server/rpc/identity/tokens.h"
+
+namespace tilewire::rpc {
+
+/// What a call brings. Views of what lives as long as the call is judged.
+struct Presented {
+  std::optional<CertificateNames> certificate;  ///< of the connection, verified; none: it showed none
+  std::vector<std::string_view> authorization;  ///< values of the metadata key `authorization`
+  std::vector<std::string_view> header;         ///< values of the key IdentityRules::header
+};
+
+/// What the operator decided. Immutable while calls come.
+struct IdentityRules {
+  std::string header;                     ///< by which proxies name callers, lower case; empty: none does
+  std::vector<Identity> trusted_proxies;  ///< who may: nobody else's header is looked at
+  bool anonymous = true;                  ///< whether callers without any name are let in
+};
+
+/// Who calls:
+/// - A token or a certificate that is there must be good: what is invalid never counts as absent. A token
+///   names the caller before the certificate does, which may be that of its machine.
+/// - Where one of the two (or, without either, `anonymous`) is a trusted proxy, the header names the caller,
+///   and must be there, once. Elsewhere it means nothing.
+/// - Without any of them the caller is anonymous, where that is allowed.
+/// UNAUTHENTICATED `IDENTITY` where nobody knows who calls. `tokens`: null where the server takes none, and
+/// then a token says nothing and is not looked at, as `authorization` may belong to a proxy's own scheme.
+Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const Tokens* tokens,
+                          WallTime now);
+
+}  // namespace tilewire::rpc

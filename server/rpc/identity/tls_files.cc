@@ -1,0 +1,108 @@
+#include "server/rpc/identity/tls_files.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace tilewire::rpc {
+namespace {
+
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+constexpr size_t kMostBytes = 4 << 20;
+
+tl::unexpected<Status> BadFile(const std::string& flag, const std::string& path, const std::string& why) {
+  return Fail(Status({.code = Code::kInvalidArgument,
+                      .reason = "BAD_VALUE",
+                      .message = flag + " is " + path + ", " + why,
+                      .field = flag,
+                      .value = path}));
+}
+
+Bio BioOf(const std::string& text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+}
+
+/// Or OpenSSL would ask on the terminal.
+int NoPassphrase(char*, int, int, void*) {
+  return -1;
+}
+
+Certificate NextCertificate(BIO* bio) {
+  return Certificate(PEM_read_bio_X509(bio, nullptr, &NoPassphrase, nullptr), &X509_free);
+}
+
+/// The first certificate; all others must be readable too.
+Result<Certificate> FirstCertificate(const std::string& flag, const std::string& path,
+                                     const std::string& pem) {
+  const Bio bio = BioOf(pem);
+  Certificate first = NextCertificate(bio.get());
+  if (!first) return BadFile(flag, path, "which has no certificate in PEM");
+  while (NextCertificate(bio.get())) {
+  }
+  // The end of the text is told as "no start line", and only that is the end.
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (!ended) return BadFile(flag, path, "which has a certificate that cannot be read");
+  return first;
+}
+
+}  // namespace
+
+Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path) {
+  errno = 0;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
+  std::string text;
+  if (file) {
+    std::array<char, 4096> buffer{};
+    while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+      text.append(buffer.data(), count);
+      if (text.size() > kMostBytes) return BadFile(flag, path, "which is longer than 4 MiB");
+    }
+    if (std::ferror(file.get()) == 0) return text;
+  }
+  return BadFile(flag, path, std::string("which cannot be read: ") + std::strerror(errno));
+}
+
+Result<TlsPems> ReadTls(const TlsPaths& paths) {
+  TlsPems pems;
+  TILEWIRE_ASSIGN_OR_RETURN(pems.certificate, ReadWholeFile("--tls-cert", paths.certificate));
+  TILEWIRE_ASSIGN_OR_RETURN(pems.key, ReadWholeFile("--tls-key", paths.key));
+  if (!paths.client_ca.empty()) {
+    TILEWIRE_ASSIGN_OR_RETURN(pems.client_ca, ReadWholeFile("--tls-client-ca", paths.client_ca));
+  }
+  return pems;
+}
+
+Status CheckTls(const TlsPaths& paths, const TlsPems& pems) {
+  ERR_clear_error();
+  TILEWIRE_ASSIGN_OR_RETURN(const Certificate certificate,
+                            FirstCertificate("--tls-cert", paths.certificate, pems.certificate));
+  const Key key(PEM_read_bio_PrivateKey(BioOf(pems.key).get(), nullptr, &NoPassphrase, nullptr),
+                &EVP_PKEY_free);
+  const bool matches = key && X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (!key)
+    return BadFile("--tls-key", paths.key, "which has no private key in PEM without a passphrase").value();
+  if (!matches)
+    return BadFile("--tls-key", paths.key,
+                   "which is not the key of the first certificate in --tls-cert, " + paths.certificate)
+        .value();
+  if (!paths.client_ca.empty()) {
+    TILEWIRE_ASSIGN_OR_RETURN(const Certificate any,
+                              FirstCertificate("--tls-client-ca", paths.client_ca, pems.client_ca));
+  }
+  return {};
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,34 @@
+// The server's certificate, its key, and who may vouch for clients: read from files and checked. No gRPC
+// here.
+#pragma once
+
+#include <string>
+
+#include "kernels/array/status.h"
+
+namespace tilewire::rpc {
+
+/// Files in PEM. Without `certificate` the server speaks in clear.
+struct TlsPaths {
+  std::string certificate;  ///< the server's, and those that lead from it to one that clients trust
+  std::string key;          ///< of the first certificate
+  std::string client_ca;    ///< certificates that may vouch for clients'; empty: none is asked for
+};
+
+/// What is in them.
+struct TlsPems {
+  std::string certificate, key, client_ca;
+  bool operator==(const TlsPems&) const = default;
+};
+
+/// Reads them as they are. INVALID_ARGUMENT with the flag and the file where one cannot be read.
+Result<TlsPems> ReadTls(const TlsPaths& paths);
+
+/// Whether they can be used. INVALID_ARGUMENT with the flag and the file where one has no certificate or key
+/// in it, or the key is another certificate's. Keys with a passphrase cannot be read: nobody is there to ask.
+Status CheckTls(const TlsPaths& paths, const TlsPems& pems);
+
+/// All of a file of at most 4 MiB, or INVALID_ARGUMENT with the flag, the file and why not.
+Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path);
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,70 @@
+// Bearer tokens: the operator's file, which has no token in it but salted hashes of their secrets. No gRPC
+// here.
+//
+// A token is NAME.SECRET; the name finds the line, so that a call costs one hash however many tokens there
+// are. A line of the file is
+//
+//   NAME SALT SHA256 [EXPIRES]
+//
+// with single words between blanks; `#` begins a comment line. SALT: 16 to 64 hexadecimal digits. SHA256: of
+// SALT, as it is written, followed by SECRET; 64 hexadecimal digits. EXPIRES: 2027-01-31T12:00:00Z, the first
+// second in which the token is not good any more. One round of SHA-256 is enough for secrets that a machine
+// drew (128 bits or more), and for no others.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "kernels/array/status.h"
+
+namespace tilewire::rpc {
+
+using Sha256 = std::array<uint8_t, 32>;
+using WallTime = std::chrono::system_clock::time_point;
+
+/// One reading of the file. Immutable, so thread-safe.
+class Tokens {
+ public:
+  /// Of a file's text. INVALID_ARGUMENT with the number of the first line that is wrong, and never a hash:
+  /// a word that is none, a name that is there twice. No lines at all are fine: then no token is good.
+  static Result<Tokens> Parse(std::string_view text);
+
+  /// The name that a token stands for. UNAUTHENTICATED `IDENTITY`: unknown, wrong or expired; the message
+  /// does not say which but for the last, and the time taken does not depend on it.
+  Result<std::string> Check(std::string_view token, WallTime now) const;
+
+  size_t size() const { return by_name_.size(); }
+
+ private:
+  struct Entry {
+    std::string salt;
+    Sha256 hash{};
+    std::optional<WallTime> expires;
+  };
+  static Result<std::pair<std::string, Entry>> ParseLine(std::string_view line);
+
+  std::map<std::string, Entry, std::less<>> by_name_;
+};
+
+/// What `tilewired --make-token` gives.
+struct NewToken {
+  std::string token;  ///< for the client, and to be found nowhere else: NAME.SECRET, 256 bits of it random
+  std::string line;   ///< for the file
+};
+
+/// `expires`: as in the file; empty: never. INVALID_ARGUMENT where the name or the time cannot stand there.
+Result<NewToken> MakeToken(std::string_view name, std::string_view expires);
+
+/// That many random bytes in hexadecimal digits, fit for secrets. Thread-safe.
+std::string RandomHex(size_t bytes);
+
+/// SHA-256 of one text after the other.
+Sha256 Sha256Of(std::string_view first, std::string_view second);
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,151 @@
+// Files of credentials: what is wrong with them, and that changes are taken when they are whole.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/rpc/identity/credential_files.h"
+#include "tests/unit/certificates.h"
+
+namespace tilewire::rpc {
+namespace {
+
+using tilewire::testing::Authority;
+using tilewire::testing::CertificateAndKey;
+using tilewire::testing::Files;
+
+constexpr const char* kToken =
+    "ann 00112233445566778899aabbccddeeff "
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
+
+class CredentialFilesTest : public ::testing::Test {
+ protected:
+  CredentialFilesTest() {
+    Put(first_);
+    files_.Write("ca.pem", authority_.pem());
+    files_.Write("tokens", kToken);
+  }
+  void Put(const CertificateAndKey& pair) {
+    files_.Write("cert.pem", pair.certificate);
+    files_.Write("key.pem", pair.key);
+  }
+  Result<std::unique_ptr<CredentialFiles>> Open() {
+    const CredentialPaths paths{.tls = {.certificate = files_.Path("cert.pem"),
+                                        .key = files_.Path("key.pem"),
+                                        .client_ca = files_.Path("ca.pem")},
+                                .tokens = files_.Path("tokens")};
+    return CredentialFiles::Open(
+        paths, [this](bool good, std::string_view text) { told_.emplace_back(good, text); });
+  }
+  /// What is wrong, to be told at the start.
+  std::string Complaint() {
+    const auto opened = Open();
+    return opened ? "" : std::string(opened.error().message());
+  }
+  using Told = std::vector<std::pair<bool, std::string>>;
+  Told TakeTold() { return std::exchange(told_, {}); }
+
+  const Files files_;
+  const Authority authority_{"authority"};
+  const CertificateAndKey first_ = authority_.Issue({.common_name = "first"}),
+                          second_ = authority_.Issue({.common_name = "second"});
+  Told told_;
+};
+
+TEST_F(CredentialFilesTest, WhatIsWrongAtTheStartIsNamed) {
+  EXPECT_EQ(Complaint(), "");
+  files_.Write("cert.pem", second_.certificate);
+  EXPECT_EQ(Complaint(), "--tls-key is " + files_.Path("key.pem") +
+                             ", which is not the key of the first certificate in --tls-cert, " +
+                             files_.Path("cert.pem"));
+  files_.Write("cert.pem", "nothing\n");
+  EXPECT_EQ(Complaint(), "--tls-cert is " + files_.Path("cert.pem") + ", which has no certificate in PEM");
+  const std::string two = first_.certificate + second_.certificate;
+  files_.Write("cert.pem", two.substr(0, two.size() - 60));
+  EXPECT_EQ(Complaint(),
+            "--tls-cert is " + files_.Path("cert.pem") + ", which has a certificate that cannot be read");
+  Put({two, first_.key.substr(0, first_.key.size() / 2)});
+  EXPECT_EQ(Complaint(), "--tls-key is " + files_.Path("key.pem") +
+                             ", which has no private key in PEM without a passphrase");
+  Put(first_);
+  files_.Write("ca.pem", "");
+  EXPECT_EQ(Complaint(), "--tls-client-ca is " + files_.Path("ca.pem") + ", which has no certificate in PEM");
+  files_.Write("ca.pem", authority_.pem());
+  files_.Write("tokens", std::string(kToken) + "bob\n");
+  EXPECT_EQ(Complaint(), "--tokens is " + files_.Path("tokens") +
+                             ", line 2: NAME SALT SHA256 and perhaps EXPIRES must stand there");
+  std::filesystem::remove(files_.Path("tokens"));
+  EXPECT_EQ(Complaint(),
+            "--tokens is " + files_.Path("tokens") + ", which cannot be read: No such file or directory");
+}
+
+TEST_F(CredentialFilesTest, APairIsTakenWhenItIsWhole) {
+  const auto files = Open().value();
+  const auto before = files->tls();
+  EXPECT_EQ(before->certificate, first_.certificate);
+  files->Look();
+  EXPECT_EQ(files->tls(), before) << "nothing is new";
+  EXPECT_EQ(TakeTold(), Told());
+
+  files_.Write("cert.pem", second_.certificate.substr(0, 100));
+  files->Look();
+  EXPECT_EQ(files->tls(), before);
+  files_.Write("cert.pem", second_.certificate);
+  files->Look();
+  files->Look();
+  EXPECT_EQ(files->tls(), before) << "its key has not come yet";
+  const Told wrong = TakeTold();
+  ASSERT_EQ(wrong.size(), 2u) << "each state is told of once";
+  EXPECT_FALSE(wrong[0].first || wrong[1].first);
+  EXPECT_EQ(wrong[1].second.find("certificates have changed and cannot be used, so the old ones stay: "), 0u);
+  EXPECT_EQ(wrong[1].second.find("PRIVATE KEY"), std::string::npos);
+
+  files_.Write("key.pem", second_.key);
+  files->Look();
+  EXPECT_EQ(files->tls()->certificate, second_.certificate);
+  EXPECT_EQ(TakeTold(), (Told{{true, "new certificates are used"}}));
+  EXPECT_EQ(before->key, first_.key) << "whoever has the old ones keeps them";
+}
+
+TEST_F(CredentialFilesTest, WhatVanishesStaysUntilThereIsSomethingElse) {
+  const auto files = Open().value();
+  const auto before = files->tls();
+  std::filesystem::remove(files_.Path("key.pem"));
+  files->Look();
+  files->Look();
+  EXPECT_EQ(files->tls(), before);
+  EXPECT_EQ(TakeTold().size(), 1u);
+  files_.Replace("key.pem", first_.key);
+  files->Look();
+  EXPECT_EQ(TakeTold(), (Told{{true, "new certificates are used"}}));
+}
+
+TEST_F(CredentialFilesTest, TokensAreRefusedWhole) {
+  const auto files = Open().value();
+  const auto before = files->tokens();
+  EXPECT_EQ(before->size(), 1u);
+  files_.Write("tokens", "bob" + std::string(kToken).substr(3) + "what is this\n");
+  files->Look();
+  EXPECT_EQ(files->tokens(), before);
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_FALSE(told_[0].first);
+  EXPECT_NE(told_[0].second.find("line 2"), std::string::npos) << told_[0].second;
+  TakeTold();
+  files_.Write("tokens", "");
+  files->Look();
+  EXPECT_EQ(files->tokens()->size(), 0u) << "all are taken back";
+  EXPECT_EQ(TakeTold(), (Told{{true, "new tokens are used"}}));
+}
+
+TEST(CredentialFiles, WithoutPathsThereIsNothing) {
+  const auto files = CredentialFiles::Open({}, [](bool, std::string_view) { FAIL(); }).value();
+  files->Start();
+  files->Look();
+  EXPECT_FALSE(files->has_tls());
+  EXPECT_EQ(files->tls(), nullptr);
+  EXPECT_EQ(files->tokens(), nullptr);
+}
+
+}  // namespace
+}  // namespace tilewire::rpc

@@ -1,0 +1,150 @@
+// Who calls, by what is presented: the rules as a table.
+#include "server/rpc/identity/identity.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/rpc/identity/rules.h"
+#include "server/rpc/identity/tokens.h"
+
+namespace tilewire::rpc {
+namespace {
+
+TEST(IdentityText, KindsNeverCollide) {
+  const std::vector<Identity> all{
+      {IdentityKind::kAnonymous, ""},         {IdentityKind::kSpiffe, "spiffe://a/b"},
+      {IdentityKind::kDns, "anonymous"},      {IdentityKind::kCn, "anonymous"},
+      {IdentityKind::kCn, "spiffe://a/b"},    {IdentityKind::kToken, "anonymous"},
+      {IdentityKind::kUid, "anonymous"},      {IdentityKind::kHeader, "anonymous"},
+      {IdentityKind::kHeader, "token:ann"},   {IdentityKind::kToken, "ann"},
+      {IdentityKind::kHeader, "spiffe://a/b"}};
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(ParseIdentity("who", all[i].Text()), all[i]) << all[i].Text();
+    for (size_t k = 0; k < i; ++k) EXPECT_NE(all[i].Text(), all[k].Text());
+  }
+}
+
+TEST(IdentityText, WhatIsNoneIsRefused) {
+  for (const std::string& text :
+       {std::string(), std::string("ann"), std::string("dns:"), std::string("spiffe://"),
+        std::string("nobody:a"), std::string("token:a\nb"), "cn:" + std::string(kMaxIdentityBytes + 1, 'c'),
+        std::string("Anonymous")}) {
+    const auto parsed = ParseIdentity("--trusted-proxy", text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().detail()->field, "--trusted-proxy");
+  }
+  EXPECT_EQ(ParseIdentity("who", "dns:Proxy.Example")->name, "proxy.example");
+}
+
+/// Tokens: ann's is "ann.right", bob's "bob.right", which has expired.
+Tokens Known() {
+  constexpr std::string_view kSalt = "00112233445566778899aabbccddeeff";
+  std::string hash;
+  for (const uint8_t byte : Sha256Of(kSalt, "right")) {
+    hash += "0123456789abcdef"[byte >> 4];
+    hash += "0123456789abcdef"[byte & 15];
+  }
+  const std::string rest = " " + std::string(kSalt) + " " + hash;
+  return Tokens::Parse("ann" + rest + "\nbob" + rest + " 2000-01-01T00:00:00Z\n").value();
+}
+
+struct Case {
+  std::string what;
+  std::optional<CertificateNames> certificate;
+  std::vector<std::string_view> authorization, header;
+  std::string identity;  ///< empty: nobody knows
+  std::string told;      ///< then, the value that the status names
+};
+
+void Check(const std::vector<Case>& cases, const IdentityRules& rules, const Tokens* tokens) {
+  const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
+  for (const Case& one : cases) {
+    const auto identity = Identify({one.certificate, one.authorization, one.header}, rules, tokens, now);
+    EXPECT_EQ(identity ? identity->Text() : "", one.identity) << one.what;
+    if (identity) continue;
+    EXPECT_EQ(identity.error().code(), Code::kUnauthenticated) << one.what;
+    EXPECT_EQ(identity.error().reason(), "IDENTITY") << one.what;
+    EXPECT_EQ(identity.error().detail()->value, one.told) << one.what;
+  }
+}
+
+CertificateNames Dns(std::string name) {
+  return {.dns = {std::move(name)}, .common_name = "unused"};
+}
+
+TEST(Identify, WithoutProxies) {
+  const Tokens tokens = Known();
+  const CertificateNames both{
+      .uris = {"https://x", "spiffe://d/a"}, .dns = {"a.example"}, .common_name = "a"};
+  Check(
+      {{"nothing", {}, {}, {}, "anonymous", ""},
+       {"the header means nothing", {}, {}, {"ann"}, "anonymous", ""},
+       {"SPIFFE id first", both, {}, {}, "spiffe://d/a", ""},
+       {"two SPIFFE ids", {{{"spiffe://d/a", "spiffe://d/b"}, {"a"}, "a"}}, {}, {}, "", "2 SPIFFE ids"},
+       {"first DNS name", {{{"https://x"}, {"B.example", "a.example"}, "c"}}, {}, {}, "dns:b.example", ""},
+       {"common name", {{{}, {}, "Ann B"}}, {}, {}, "cn:Ann B", ""},
+       {"no name", {{{}, {}, ""}}, {}, {}, "", "a common name, and no other, that cannot be a name"},
+       {"a bad one is not skipped", {{{}, {"a\nb"}, "ann"}}, {}, {}, "", "a DNS name that cannot be a name"},
+       {"token", {}, {"Bearer ann.right"}, {}, "token:ann", ""},
+       {"scheme in any case", {}, {"bEARER ann.right"}, {}, "token:ann", ""},
+       {"token before certificate", Dns("a"), {"Bearer ann.right"}, {}, "token:ann", ""},
+       {"wrong token, never the certificate", Dns("a"), {"Bearer ann.wrong"}, {}, "", "unknown"},
+       {"right token, never a wrong certificate",
+        {{{}, {}, ""}},
+        {"Bearer ann.right"},
+        {},
+        "",
+        "a common name, and no other, that cannot be a name"},
+       {"unknown name", {}, {"Bearer eve.right"}, {}, "", "unknown"},
+       {"no name in it", {}, {"Bearer right"}, {}, "", "unknown"},
+       {"no secret in it", {}, {"Bearer ann."}, {}, "", "unknown"},
+       {"empty", {}, {"Bearer "}, {}, "", "unknown"},
+       {"expired", {}, {"Bearer bob.right"}, {}, "", "expired"},
+       {"expired and wrong", {}, {"Bearer bob.wrong"}, {}, "", "unknown"},
+       {"another scheme", {}, {"Basic YTpi"}, {}, "", "not a bearer token"},
+       {"nothing at all", {}, {""}, {}, "", "not a bearer token"},
+       {"twice", {}, {"Bearer ann.right", "Bearer ann.right"}, {}, "", "there 2 times"}},
+      {.header = "x-user", .trusted_proxies = {}, .anonymous = true}, &tokens);
+}
+
+TEST(Identify, BehindProxies) {
+  const Tokens tokens = Known();
+  const IdentityRules rules{.header = "x-user",
+                            .trusted_proxies = {{IdentityKind::kDns, "proxy"}, {IdentityKind::kToken, "ann"}},
+                            .anonymous = true};
+  const std::string longest(kMaxIdentityBytes, 'u'), longer(kMaxIdentityBytes + 1, 'u');
+  Check({{"the proxy's word", Dns("proxy"), {}, {"ann"}, "header:ann", ""},
+         {"by its token", {}, {"Bearer ann.right"}, {"eve"}, "header:eve", ""},
+         {"its certificate, another's token", Dns("proxy"), {"Bearer ann.right"}, {"eve"}, "header:eve", ""},
+         {"the longest", Dns("proxy"), {}, {longest}, "header:" + longest, ""},
+         {"missing", Dns("proxy"), {}, {}, "", "missing"},
+         {"empty", Dns("proxy"), {}, {""}, "", "empty"},
+         {"twice", Dns("proxy"), {}, {"ann", "ann"}, "", "there 2 times"},
+         {"too long", Dns("proxy"), {}, {longer}, "", "257 characters long"},
+         {"unprintable", Dns("proxy"), {}, {"a\tb"}, "", "not printable"},
+         {"a wrong token beside it", Dns("proxy"), {"Bearer ann.wrong"}, {"ann"}, "", "unknown"},
+         {"not a proxy", Dns("other"), {}, {"ann"}, "dns:other", ""},
+         {"another kind of that name", {{{}, {}, "proxy"}}, {}, {"ann"}, "cn:proxy", ""},
+         {"nobody", {}, {}, {"ann"}, "anonymous", ""}},
+        rules, &tokens);
+}
+
+TEST(Identify, AnonymousProxiesAndCallers) {
+  const IdentityRules open{.header = "x-user", .trusted_proxies = {Identity{}}, .anonymous = false};
+  Check({{"a proxy without a name", {}, {}, {"ann"}, "header:ann", ""},
+         {"which must say", {}, {}, {}, "", "missing"},
+         {"a caller of its own name", Dns("a"), {}, {"ann"}, "dns:a", ""}},
+        open, nullptr);
+  const IdentityRules closed{.header = "", .trusted_proxies = {}, .anonymous = false};
+  Check({{"nobody", {}, {}, {}, "", "missing"},
+         {"no tokens here", {}, {"Bearer ann.right"}, {}, "", "missing"},
+         {"somebody", Dns("a"), {"Basic YTpi"}, {}, "dns:a", ""}},
+        closed, nullptr);
+}
+
+}  // namespace
+}  // namespace tilewire::rpc

@@ -1,0 +1,110 @@
+// The file of tokens: what it may say, and what is good when.
+#include "server/rpc/identity/tokens.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tilewire::rpc {
+namespace {
+
+constexpr char kSalt[] = "0123456789abcdef";
+constexpr char kSecret[] = "secret";
+
+std::string Hex(const Sha256& hash) {
+  std::string text;
+  for (const uint8_t byte : hash) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+std::string Line(const std::string& name, const std::string& more = "") {
+  return name + " " + kSalt + " " + Hex(Sha256Of(kSalt, kSecret)) + more + "\n";
+}
+
+TEST(Sha256, IsThatOfTheStandard) {
+  // FIPS 180-2, appendix B.1.
+  const char* const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  EXPECT_EQ(Hex(Sha256Of("abc", "")), abc);
+  EXPECT_EQ(Hex(Sha256Of("a", "bc")), abc);
+}
+
+TEST(Tokens, CommentsBlanksAndNoLastNewline) {
+  std::string text = "# the machines\n\n \t\r\n  # and people\n" + Line("ann") + Line("b-2_C");
+  text.pop_back();
+  const auto tokens = Tokens::Parse(text);
+  ASSERT_TRUE(tokens) << tokens.error().ToString();
+  EXPECT_EQ(tokens->size(), 2u);
+  EXPECT_EQ(tokens->Check("ann.secret", {}), "ann");
+  EXPECT_EQ(tokens->Check("b-2_C.secret", {}), "b-2_C");
+  EXPECT_EQ(Tokens::Parse("")->size(), 0u);
+  EXPECT_FALSE(Tokens::Parse("")->Check("ann.secret", {}));
+}
+
+TEST(Tokens, SecretsMayHaveDots) {
+  const auto tokens =
+      Tokens::Parse(std::string("ann ") + kSalt + " " + Hex(Sha256Of(kSalt, "a.b")) + "\n").value();
+  EXPECT_TRUE(tokens.Check("ann.a.b", {}));
+  EXPECT_FALSE(tokens.Check("ann.a", {}));
+}
+
+TEST(Tokens, TheExpiryIsTheFirstSecondOut) {
+  const auto tokens = Tokens::Parse(Line("ann", " 2027-02-28T23:59:59Z")).value();
+  const WallTime end = std::chrono::sys_days(std::chrono::year(2027) / 3 / 1) - std::chrono::seconds(1);
+  EXPECT_TRUE(tokens.Check("ann.secret", end - std::chrono::nanoseconds(1)));
+  const auto late = tokens.Check("ann.secret", end);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().detail()->value, "expired");
+}
+
+TEST(Tokens, MistakesAreNamedWithTheirLine) {
+  const std::string hash(64, 'a');
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"ann", "line 2: NAME SALT SHA256"},
+      {"ann 0123456789abcdef", "line 2: NAME SALT SHA256"},
+      {"ann 0123456789abcdef " + hash + " 2027-01-01T00:00:00Z more", "line 2: NAME SALT SHA256"},
+      {"a.n 0123456789abcdef " + hash, "line 2: the name"},
+      {std::string(129, 'n') + " 0123456789abcdef " + hash, "line 2: the name"},
+      {"ann 0123456789abcde " + hash, "line 2: the salt"},
+      {"ann 0123456789abcdeg " + hash, "line 2: the salt"},
+      {"ann 0123456789abcdef " + hash + "a", "line 2: the hash"},
+      {"ann 0123456789abcdef " + std::string(64, 'g'), "line 2: the hash"},
+      {"ann 0123456789abcdef " + hash + " 2027-02-29T00:00:00Z", "line 2: the expiry"},
+      {"ann 0123456789abcdef " + hash + " 2027-01-01T24:00:00Z", "line 2: the expiry"},
+      {"ann 0123456789abcdef " + hash + " 2027-01-01 00:00:00Z", "line 2: NAME SALT SHA256"},
+      {"ann 0123456789abcdef " + hash + " 2027-01-01T00:00:00+01:00", "line 2: the expiry"},
+      {Line("bob"), "line 2: bob is there twice"}};
+  for (const auto& [line, told] : all) {
+    const auto tokens = Tokens::Parse(Line("bob") + line);
+    ASSERT_FALSE(tokens) << line;
+    EXPECT_TRUE(tokens.error().message().starts_with(told)) << tokens.error().message();
+    EXPECT_EQ(tokens.error().message().find(hash), std::string_view::npos);
+  }
+}
+
+TEST(MakeToken, IsGoodUntilItExpires) {
+  const NewToken made = MakeToken("ann", "").value(),
+                 other = MakeToken("ann", "2027-01-31T12:00:00Z").value();
+  EXPECT_NE(made.token, other.token);
+  EXPECT_EQ(made.token.size(), 4 + 64u);
+  EXPECT_EQ(made.line.find(made.token.substr(4)), std::string::npos) << "the line does not tell the token";
+  EXPECT_EQ(Tokens::Parse(made.line + "\n")->Check(made.token, WallTime::max()), "ann");
+  EXPECT_FALSE(Tokens::Parse(made.line)->Check(other.token, {}));
+  const Tokens tokens = Tokens::Parse(other.line).value();
+  EXPECT_EQ(tokens.Check(other.token, {}), "ann");
+  EXPECT_FALSE(tokens.Check(other.token, WallTime::max()));
+}
+
+TEST(MakeToken, NamesThatCannotStandInTheFileAreRefused) {
+  for (const std::string name : {"", "#ann", "a b", "a.b", "ann\n", "x y z"})
+    EXPECT_FALSE(MakeToken(name, "")) << name;
+  for (const std::string expires : {"tomorrow", "2027-01-31", "2027-13-31T12:00:00Z"})
+    EXPECT_FALSE(MakeToken("ann", expires)) << expires;
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
