@@ -35,7 +35,7 @@ Status HealthServer::Start(const std::string& address) {
   const Door door = MakeDoor(&builder, grpc::InsecureServerCredentials());
   server_ = builder.BuildAndStart();
   if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server of health");
-  listener_->Start([door](FileDescriptor connection, bool) { Enter(door, std::move(connection)); });
+  listener_->Start([door](FileDescriptor connection, Entrance) { Enter(door, std::move(connection)); });
   return {};
 }
 
