@@ -113,6 +113,17 @@ TEST_F(Identity, WhereCertificatesAreRequiredNobodyIsWithout) {
   EXPECT_EQ(LastIdentity(server, 1), "cn:robot");
 }
 
+TEST_F(Identity, WithoutAuthoritiesForThemNoClientIsAskedForACertificate) {
+  TestServer::Options options = credentials_.Options();
+  options.rpc.credentials.tls.client_ca.clear();
+  TestServer server(options);
+  // Not even one that the server's own certificate, which has to stand in for authorities, could vouch for.
+  for (const CertificateAndKey& own :
+       {CertificateAndKey{}, Certificate("robot"), credentials_.servers.Issue({.common_name = "x"})})
+    EXPECT_TRUE(Describe(Connect(server, own)).ok());
+  EXPECT_EQ(LastIdentity(server, 3), "anonymous");
+}
+
 TEST_F(Identity, EveryMethodAsks) {
   TestServer::Options options = credentials_.Options();
   options.rpc.anonymous = false;

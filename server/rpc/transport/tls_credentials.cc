@@ -44,7 +44,9 @@ class ReloadedTls final : public grpc::ServerCredentials {
     const MutexLock lock(tls->mutex_);
     if (pems == tls->handed_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{pems->key.c_str(), pems->certificate.c_str()};
-    const char* const roots = pems->client_ca.empty() ? nullptr : pems->client_ca.c_str();
+    // gRPC 1.51 ends the process where a fetched configuration has no authorities. Without any of the
+    // operator's no client is asked for a certificate, so that it does not matter whom these would vouch for.
+    const char* const roots = pems->client_ca.empty() ? pems->certificate.c_str() : pems->client_ca.c_str();
     *config = grpc_ssl_server_certificate_config_create(roots, &pair, 1);
     tls->handed_ = std::move(pems);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
