@@ -106,7 +106,8 @@ class Client(BaseClient):
 
         Returns: a `Comparison`: numbers where no axis stays, else arrays of the axes that stay.
         """
-        return self._run(self._link.compare_job(a, b, Question(axis, metrics, data_range), self._how(call)))
+        found: Comparison = self._run(self._link.compare_job(a, b, Question(axis, metrics, data_range), self._how(call)))
+        return found
 
     @overload
     def transpose(self, a: Any, axes: Axes = None, out: None = None, *, store: Literal[False] = False,
@@ -168,7 +169,8 @@ class Client(BaseClient):
 
         Returns: a RemoteArray, with which the array goes.
         """
-        return self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
+        there: RemoteArray = self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
+        return there
 
     def array(self, id: str, **call: Unpack[CallOptions]) -> RemoteArray:
         """An array that is at the server already, by its id; it does not go with the RemoteArray.

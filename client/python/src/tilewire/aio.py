@@ -139,7 +139,8 @@ class Client(BaseClient):
     async def compare(self, a: Any, b: Any, axis: Axes = None, metrics: Metric | Sequence[Metric] | None = None,
                       data_range: float | None = None, **call: Unpack[CallOptions]) -> Comparison:  # fmt: skip
         """As `tilewire.Client.compare`."""
-        return await self._run(self._link.compare_job(a, b, Question(axis, metrics, data_range), self._how(call)))
+        found: Comparison = await self._run(self._link.compare_job(a, b, Question(axis, metrics, data_range), self._how(call)))
+        return found
 
     async def transpose(self, a: Any, axes: Axes = None, out: Any = None, *, store: bool = False,
                         **call: Unpack[CallOptions]) -> Any:  # fmt: skip
@@ -154,7 +155,8 @@ class Client(BaseClient):
     # --- what stays at the server
     async def put(self, a: Any, ttl: float | None = None, evictable: bool = False, **call: Unpack[CallOptions]) -> RemoteArray:
         """As `tilewire.Client.put`."""
-        return await self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
+        there: RemoteArray = await self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
+        return there
 
     # --- the server: short questions, by the loop's executor
     async def array(self, id: str, **call: Unpack[CallOptions]) -> RemoteArray:

@@ -215,10 +215,11 @@ def _merge_metric(words: npt.NDArray[np.uint64], metric: str, parts: Sequence[st
     """One metric of rows, of the words of all their pieces."""
 
     def part(name: str, kind: type[np.generic] = np.float64) -> npt.NDArray[Any]:
-        return words[:, :, parts.index(name)].view(kind)
+        found: npt.NDArray[Any] = words[:, :, parts.index(name)].view(kind)
+        return found
 
     if metric in ("nan_pairs", "unequal_pairs"):
-        return part(metric, np.uint64).sum(axis=1)
+        return np.asarray(part(metric, np.uint64).sum(axis=1))
     if metric in ("psnr", "nrmse"):
         assert data_range is not None
         of = "mse" if metric == "psnr" else "rmse"
@@ -270,7 +271,7 @@ def _pieces(X: Any, Y: Any, axis: Axes, servers: Sequence[str | Client]) -> _Pie
             warnings.warn(f"{name}: chunks {given.chunksize} are cut anew, as {matrix.chunksize} of {matrix.shape}", RechunkWarning,
                           stacklevel=3)  # fmt: skip
         matrices.append(matrix)
-    return _Pieces(*matrices, addresses, batch, columns)
+    return _Pieces(matrices[0], matrices[1], addresses, batch, columns)
 
 
 def _reduced(axis: Axes, rank: int) -> list[int]:
