@@ -21,7 +21,7 @@ import tilewire.aio
 from tilewire import _programs
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "pure"))
-import tilewire_pure as pure  # noqa: E402
+import tilewire_pure as pure
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
 ROUNDS = 3

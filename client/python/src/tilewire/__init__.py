@@ -9,7 +9,7 @@ Asynchronous calls: `tilewire.aio`. Several servers: `tilewire.dask`.
 """
 
 from ._client import Client, connect
-from ._compare import Comparison, Metric
+from ._compare import Comparison
 from ._core import version as __version__
 from ._errors import (
     Cancelled,
@@ -46,7 +46,6 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "LocalClient",
-    "Metric",
     "NotFound",
     "PermissionDenied",
     "RemoteArray",
