@@ -30,7 +30,10 @@ ROUNDS = 3
 def cpp(address, shape, callers=1, connections=0):
     """Of the C++ client's closed loop: (calls a second, median in µs)."""
     operation = {"name": "x", "operation": "rmse", "dtype": "f32", "shape": shape}
-    operation |= {"access": "striped", "connections": connections} if connections else {"access": "unary"}
+    if connections > 1:
+        operation |= {"access": "striped", "connections": connections}
+    else:
+        operation["access"] = "stream" if connections else "unary"
     scenario = {"name": "x", "about": "", "seed": 1, "mode": {"type": "closed", "callers": callers}, "warmup_seconds": 0.5,
                 "seconds": SECONDS, "inputs": 1, "operations": [operation]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
