@@ -1,11 +1,16 @@
 // dtypes, operands, operations, and what stays at the server.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
+#include <string>
 #include <tuple>
 
+#include "client/cpp/operations.h"
 #include "client/python/core/bind.h"
 #include "client/python/core/errors.h"
 #include "client/python/core/handles.h"
@@ -46,7 +51,31 @@ std::vector<std::tuple<int, std::string, int>> DTypes() {
   return all;
 }
 
+const client::OperationInfo& OperationCalled(const std::string& name) {
+  const client::OperationInfo* found = client::FindOperation(name);
+  if (found == nullptr) throw nb::key_error(name.c_str());
+  return *found;
+}
+
+/// What the numbers of an attribute are called, from 0.
+std::vector<std::string_view> Words(const std::string& operation, const std::string& attribute) {
+  const client::Flag* flag = client::FindFlag(OperationCalled(operation), attribute);
+  if (flag == nullptr) throw nb::key_error(attribute.c_str());
+  return flag->words;
+}
+
 void BindOperations(nb::module_& module) {
+  module.def("words", &Words, "operation"_a, "attribute"_a);
+  // Any of the client's table, by its name there; its attributes are lists of integers.
+  nb::class_<client::Operation>(module, "Operation")
+      .def(
+          "__init__",
+          [](client::Operation* operation, const std::string& name,
+             const std::map<std::string, std::vector<int32_t>>& attributes) {
+            new (operation) client::Operation(*OperationCalled(name).descriptor);
+            for (const auto& [attribute, values] : attributes) operation->attributes.Set(attribute, values);
+          },
+          "name"_a, "attributes"_a);
   nb::class_<client::RmseOp>(module, "RmseOp")
       .def(
           "__init__",

@@ -57,26 +57,52 @@ client::Sink Into(uintptr_t address, uint64_t bytes) {
   };
 }
 
+/// The same for several results, each to memory of its own.
+client::ResultSink IntoEach(const std::vector<std::pair<uintptr_t, uint64_t>>& places) {
+  std::vector<client::Sink> sinks;
+  for (const auto& [address, bytes] : places) sinks.push_back(Into(address, bytes));
+  return [sinks = std::move(sinks)](size_t result, uint64_t offset, std::span<const uint8_t> piece) {
+    if (result >= sinks.size())
+      return Status(Code::kInternal, "BAD_REPLY",
+                    "the server broke the contract: more results than the operation has");
+    return sinks[result](offset, piece);
+  };
+}
+
 client::StoreOptions Keep(double seconds, bool evictable) {
   return {.seconds = seconds, .evictable = evictable};
 }
 
 /// dtype number and shape of a result.
-std::pair<int, std::vector<int64_t>> SpecOfResult(const client::Operation& operation,
-                                                  const Sources& sources) {
+using PythonSpec = std::pair<int, std::vector<int64_t>>;
+
+/// Those of all results, in the operation's order.
+std::vector<PythonSpec> SpecsOfResults(const client::Operation& operation, const Sources& sources) {
   std::vector<ArraySpec> specs;
   for (const ArraySource& source : sources) specs.push_back(source.spec());
-  const ArraySpec spec = Unwrap(client::ResultSpec(operation, specs));
-  const auto dims = spec.shape.dims();
-  return {static_cast<int>(spec.dtype), {dims.begin(), dims.end()}};
+  std::vector<PythonSpec> out;
+  for (const ArraySpec& spec : Unwrap(client::ResultSpecs(operation, specs))) {
+    const auto dims = spec.shape.dims();
+    out.emplace_back(static_cast<int>(spec.dtype), std::vector<int64_t>(dims.begin(), dims.end()));
+  }
+  return out;
+}
+
+/// A call of an operation with any number of results.
+Call* ExecuteAll(const Connection& on, const client::Operation& operation, Sources sources,
+                 const std::vector<std::pair<uintptr_t, uint64_t>>& places, const CallOptions& options) {
+  return new Call(options, [client = on.client, operation, sources = std::move(sources),
+                            sink = IntoEach(places)](const CallOptions& call, Keeps) {
+    return client->Execute(operation, sources, sink, call);
+  });
 }
 
 /// The calls of one operation. Further operations are further lines in BindClient.
 template <typename Op>
 void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
   module.def(
-      "result_spec", [](const Op& op, const Sources& sources) { return SpecOfResult(op, sources); }, "op"_a,
-      "sources"_a);
+      "result_spec", [](const Op& op, const Sources& sources) { return SpecsOfResults(op, sources).front(); },
+      "op"_a, "sources"_a);
   binding
       .def(
           "execute",
@@ -142,8 +168,7 @@ auto Asked(const Ask& ask) {
   return ask();
 }
 
-std::pair<int, std::vector<int64_t>> Stat(const Connection& on, const std::string& id,
-                                          const CallOptions& options) {
+PythonSpec Stat(const Connection& on, const std::string& id, const CallOptions& options) {
   const auto info = Unwrap(Asked([&] { return on.client->Stat(id, options); }));
   const auto dims = info.spec.shape.dims();
   return {static_cast<int>(info.spec.dtype), {dims.begin(), dims.end()}};
@@ -225,6 +250,8 @@ void BindClient(nb::module_& module) {
       .def("ping", &Ping, "options"_a)
       .def("share", &Share, "nbytes"_a, "seconds"_a, "options"_a)
       .def("register_device", &RegisterDevice, "handle"_a, "offset"_a, "nbytes"_a, "seconds"_a, "options"_a);
+  module.def("result_specs", &SpecsOfResults, "op"_a, "sources"_a);
+  binding.def("execute_all", &ExecuteAll, "op"_a, "sources"_a, "places"_a, "options"_a);
   BindOperation<client::RmseOp>(binding, module);
   BindOperation<client::TransposeOp>(binding, module);
   BindOperation<client::GaussianOp>(binding, module);

@@ -76,6 +76,14 @@ CASES: dict[str, tuple[Wrong, type[BaseException], str]] = {
     "an unknown way": (lambda c: tw.connect(c.address, via="pigeon"), ValueError, "via is 'pigeon'"),
     "no address": (lambda c: tw.connect(7), TypeError, "address is 7"),
     "metadata with a newline": (lambda c: tw.connect(c.address, metadata={"x": "a\nb"}).rmse(A, A), ValueError, "metadata"),
+    "an unknown metric": (lambda c: c.compare(A, A, metrics="psnr"), ValueError, "metrics is 'psnr'"),
+    "a metric twice": (lambda c: c.compare(A, A, metrics=("mse", "mse")), ValueError, "metrics is"),
+    "no metric": (lambda c: c.compare(A, A, metrics=()), ValueError, "metrics is \\(\\)"),
+    "a number as metric": (lambda c: c.compare(A, A, metrics=0), TypeError, "metrics is 0"),
+    "data range 0": (lambda c: c.compare(A, A, data_range=0), ValueError, "data_range is 0.0"),
+    "data range of text": (lambda c: c.compare(A, A, data_range="1"), TypeError, "data_range is '1'"),
+    "data range of no use": (lambda c: c.compare(A, A, metrics="sum", data_range=1), ValueError, "neither rmse nor mse"),
+    "shapes to compare": (lambda c: c.compare(A, A[0]), ValueError, "b.shape is \\(6\\)"),
     "time over": (lambda c: c.rmse(A, A, timeout=0), TimeoutError, "DEADLINE_EXCEEDED"),
 }  # fmt: skip
 

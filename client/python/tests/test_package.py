@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import inspect
 import itertools
 import pathlib
 import subprocess
@@ -65,7 +66,7 @@ def test_all_is_documented() -> None:
     for name in tw.__all__:
         thing = getattr(tw, name)
         assert isinstance(thing, str) or (thing.__doc__ or "").strip(), name
-    for name, method in vars(tw.Client).items():
+    for name, method in inspect.getmembers(tw.Client):
         assert name.startswith("_") or (method.__doc__ or "").strip(), name
 
 

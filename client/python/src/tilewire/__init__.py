@@ -9,6 +9,7 @@ Asynchronous calls: `tilewire.aio`. Several servers: `tilewire.dask`.
 """
 
 from ._client import Client, connect
+from ._compare import Comparison
 from ._core import version as __version__
 from ._errors import (
     Cancelled,
@@ -36,6 +37,7 @@ __all__ = [
     "CallOptions",
     "Cancelled",
     "Client",
+    "Comparison",
     "DeadlineExceeded",
     "Error",
     "Exhausted",

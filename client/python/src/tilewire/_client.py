@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
@@ -11,18 +10,18 @@ import numpy as np
 
 from . import _core
 from ._arrays import memory_of
+from ._base import BaseClient, make_link
+from ._compare import Comparison, Metric, Question
 from ._errors import invalid, unsupported
 from ._jobs import Job, Link
-from ._options import CallOptions, Output, Via
+from ._options import Axes, CallOptions, Output, Via
 from ._remote import RemoteArray
-from ._timing import Timing
 from ._trace import Trace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 T = TypeVar("T")
-Axes = int | Sequence[int] | None
 
 
 class _Calls(threading.local):
@@ -40,7 +39,7 @@ class _Calls(threading.local):
         return job.finish()
 
 
-class Client:
+class Client(BaseClient):
     """A server, and the calls it takes. Made by `connect`. Thread-safe: any number of calls at a time, each without the
     interpreter's lock.
 
@@ -57,35 +56,14 @@ class Client:
     `Forked`, unless no call was made before the fork.
     """
 
+    _kind = RemoteArray
+
     def __init__(self, link: Link) -> None:
-        self._link = link
-        self._calls = _Calls()
-        link.run = self._run = self._calls.run  # of which the link may hold one that does not hold the link
+        super().__init__(link, _Calls())
 
     def __reduce__(self) -> tuple[Any, ...]:
         link = self._link
         return _connect, (link.address, link.via, link.defaults, link.metadata, link.dead_peer)
-
-    def __repr__(self) -> str:
-        return f"<tilewire.Client of {self._link.address}{', closed' if self._link.closed else ''}>"
-
-    @property
-    def address(self) -> str:
-        """The server's."""
-        return self._link.address
-
-    @property
-    def timing(self) -> Timing | None:
-        """Where the time of this thread's last call went; None before the first."""
-        return Timing.of_call(self._calls.last)
-
-    def trace(self, path: str | os.PathLike[str] | None = None) -> Trace:
-        """``with client.trace("t.svg"):`` draws the calls that this thread makes in the block; see `Trace`."""
-        return Trace(path, self._calls.traces.append, self._calls.traces.remove)
-
-    @property
-    def _traced(self) -> bool:
-        return bool(self._calls.traces)
 
     # --- operations
     @overload
@@ -113,11 +91,23 @@ class Client:
 
         Returns: a float where no axis stays, else a float64 array of the axes that stay; `out`; or a RemoteArray.
         """
-        link = self._link
-        op = link.rmse_op(axis, output)
-        operands = link.operand(a, "a"), link.operand(b, "b")
-        result = self._run(link.operate("rmse", op, operands, out, store, RemoteArray, call, self._traced))
-        return float(result) if type(result) is np.ndarray and result.ndim == 0 and out is None else result
+        return self._run(self._link.rmse_job(a, b, axis, output, out, store, self._how(call)))
+
+    def compare(self, a: Any, b: Any, axis: Axes = None, metrics: Metric | Sequence[Metric] | None = None,
+                data_range: float | None = None, **call: Unpack[CallOptions]) -> Comparison:  # fmt: skip
+        """Error metrics of two arrays in one pass, the same bits on every device.
+
+        Args:
+            a, b: equal shape and dtype, any dtype but bool and complex.
+            axis: to reduce, one or several; None: all.
+            metrics: the names of `Comparison`'s first eleven fields, each once, or one of them; None: all.
+            data_range: largest less smallest value that the data can have, finite and more than 0: adds `psnr` where mse is
+                asked for, `nrmse` where rmse is.
+
+        Returns: a `Comparison`: numbers where no axis stays, else arrays of the axes that stay.
+        """
+        found: Comparison = self._run(self._link.compare_job(a, b, Question(axis, metrics, data_range), self._how(call)))
+        return found
 
     @overload
     def transpose(self, a: Any, axes: Axes = None, out: None = None, *, store: Literal[False] = False,
@@ -143,8 +133,7 @@ class Client:
 
         Returns: an ndarray of `a`'s dtype; `out`; or a RemoteArray.
         """
-        op, operand = self._link.transpose_of(a, axes)
-        return self._run(self._link.operate("transpose", op, [operand], out, store, RemoteArray, call, self._traced))
+        return self._run(self._link.transpose_job(a, axes, out, store, self._how(call)))
 
     @overload
     def gaussian_pdf(self, x: Any, mean: float, stddev: float, out: None = None, *, store: Literal[False] = False,
@@ -168,7 +157,7 @@ class Client:
 
         Returns: an ndarray of `x`'s shape and dtype; `out`; or a RemoteArray.
         """
-        return self._run(self._link.pdf_job(x, mean, stddev, out, store, RemoteArray, call, self._traced))
+        return self._run(self._link.pdf_job(x, mean, stddev, out, store, self._how(call)))
 
     # --- what stays at the server
     def put(self, a: Any, ttl: float | None = None, evictable: bool = False, **call: Unpack[CallOptions]) -> RemoteArray:
@@ -180,15 +169,14 @@ class Client:
 
         Returns: a RemoteArray, with which the array goes.
         """
-        return self._run(self._link.put_job(a, ttl, evictable, RemoteArray, call, self._traced))
+        there: RemoteArray = self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
+        return there
 
     def array(self, id: str, **call: Unpack[CallOptions]) -> RemoteArray:
         """An array that is at the server already, by its id; it does not go with the RemoteArray.
 
         Raises NotFound where this caller has none of that id.
         """
-        if not isinstance(id, str):
-            raise unsupported("id", f"{id!r}", "text, a RemoteArray's id")
         return self._link.attach(id, RemoteArray, call)
 
     def arrays(self, **call: Unpack[CallOptions]) -> list[str]:
@@ -235,12 +223,6 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def make_link(address: str, via: Via, connections: int, timeout: float | None, metadata: Mapping[str, str] | None,
-              dead_peer: float) -> Link:  # fmt: skip
-    defaults: CallOptions = {"connections": connections, "timeout": timeout}
-    return Link(address, via, dict(metadata or {}), dead_peer, defaults)
 
 
 def _connect(address: str, via: str, defaults: CallOptions, metadata: dict[str, str], dead_peer: float) -> Client:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from . import _core, _options
 from ._arrays import Memory, Place, as_stored, contiguous, dtype_of, memory_of, new_place, place_in, source_of
+from ._compare import Comparison, Question
 from ._errors import closed, invalid, unsupported
-from ._options import CallOptions
+from ._options import Axes, CallOptions
 from ._regions import Regions
 from ._remote import SIZES, Remote
 
@@ -33,6 +34,19 @@ class Job(Generic[T]):
 
     def finish(self) -> T:
         return self._finish()
+
+    def then(self, make: Callable[[T], Any]) -> Job[Any]:
+        """The same call, and what is made of its outcome."""
+        finish = self._finish
+        return Job(self.title, self.call, lambda: make(finish()), self._keep)
+
+
+class How(NamedTuple):
+    """How a client makes a call."""
+
+    kind: type[Remote]  #: of what stays at the server
+    options: CallOptions
+    trace: bool
 
 
 class Link:
@@ -121,41 +135,56 @@ class Link:
         return shared
 
     # --- calls
-    def compute(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, call: CallOptions, trace: bool) -> Job[Any]:
+    def compute(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, how: How) -> Job[Any]:
         """A result that is brought: to new memory, to `out`, or to a region."""
         code, shape = self.spec(op, operands)
-        place = self.place(out, code, shape, operands)
-        return self.compute_to(title, op, operands, place, call, trace)
+        return self.compute_to(title, op, operands, self.place(out, code, shape, operands), how)
 
-    def compute_to(self, title: str, op: Op, operands: Sequence[Memory | Remote], place: Place, call: CallOptions, trace: bool) -> Job[Any]:
+    def compute_to(self, title: str, op: Op, operands: Sequence[Memory | Remote], place: Place, how: How) -> Job[Any]:
         sources, keep = zip(*(self.source(operand) for operand in operands))
         region = None if self.via == "wire" else self.regions.find(place.address, place.memory.nbytes)
-        core, options = self.core(), self.options(call, trace)
+        core, options = self.core(), self.options(how.options, how.trace)
         if region is None:
             made = core.execute(op, list(sources), place.address, place.memory.nbytes, options)
         else:
             made = core.execute_into(op, list(sources), *region, options)
         return Job(title, made, place.done, (keep, place))
 
-    def store(self, title: str, op: Op, operands: Sequence[Memory | Remote], kind: type[R], call: CallOptions, trace: bool) -> Job[R]:
+    def store(self, title: str, op: Op, operands: Sequence[Memory | Remote], how: How) -> Job[Any]:
         """A result that stays."""
         self.spec(op, operands)
         sources, keep = zip(*(self.source(operand) for operand in operands))
-        made = self.core().store(op, list(sources), 0.0, False, self.options(call, trace))
-        return Job(title, made, lambda: kind.owning(self, made.take_stored()), keep)
+        made = self.core().store(op, list(sources), 0.0, False, self.options(how.options, how.trace))
+        return Job(title, made, lambda: how.kind.owning(self, made.take_stored()), keep)
 
-    def operate(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, store: bool, kind: type[R],
-                call: CallOptions, trace: bool) -> Job[Any]:  # fmt: skip
+    def operate(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, store: bool, how: How) -> Job[Any]:
         if not store:
-            return self.compute(title, op, operands, out, call, trace)
+            return self.compute(title, op, operands, out, how)
         if out is not None:
             raise invalid("out", "given", "None with store=True: the result stays at the server")
-        return self.store(title, op, operands, kind, call, trace)
+        return self.store(title, op, operands, how)
 
-    def rmse_op(self, axis: int | Sequence[int] | None, output: str) -> _core.RmseOp:
-        return _core.RmseOp(_options.reduced(axis), _options.output(output))
+    # --- the operations
+    def rmse_job(self, a: object, b: object, axis: Axes, output: str, out: object, store: bool, how: How) -> Job[Any]:
+        op = _core.RmseOp(_options.reduced(axis), _options.output(output))
+        job = self.operate("rmse", op, [self.operand(a, "a"), self.operand(b, "b")], out, store, how)
+        return job.then(_number) if out is None and not store else job
 
-    def transpose_of(self, a: object, axes: int | Sequence[int] | None) -> tuple[_core.TransposeOp, Memory | Remote]:
+    def compare_job(self, a: object, b: object, question: Question, how: How) -> Job[Comparison]:
+        """All results in one call, each in memory of its own."""
+        op, operands = question.operation(), [self.operand(a, "a"), self.operand(b, "b")]
+        specs = _core.result_specs(op, [o.source() if isinstance(o, Remote) else source_of(o) for o in operands])
+        places = [new_place(code, tuple(shape)) for code, shape in specs]
+        sources, keep = zip(*(self.source(operand) for operand in operands))
+        room = [(place.address, place.memory.nbytes) for place in places]
+        made = self.core().execute_all(op, list(sources), room, self.options(how.options, how.trace))
+        return Job("compare", made, lambda: question.numbers([place.memory for place in places]), (keep, places))
+
+    def transpose_job(self, a: object, axes: Axes, out: object, store: bool, how: How) -> Job[Any]:
+        op, operand = self.transpose_of(a, axes)
+        return self.operate("transpose", op, [operand], out, store, how)
+
+    def transpose_of(self, a: object, axes: Axes) -> tuple[_core.TransposeOp, Memory | Remote]:
         """The permutation, and the array as it is stored: any order of axes costs nothing."""
         operand = self.operand(a, "a")
         listed = _options.axes(axes, "axes")
@@ -171,23 +200,23 @@ class Link:
         wanted = [axis % rank for axis in listed] or list(range(rank))[::-1]
         return _core.TransposeOp([place[axis] for axis in wanted]), Memory(view, operand.dtype)
 
-    def pdf_job(self, x: object, mean: object, stddev: object, out: object, store: bool, kind: type[R], call: CallOptions,
-                trace: bool) -> Job[Any]:  # fmt: skip
+    def pdf_job(self, x: object, mean: object, stddev: object, out: object, store: bool, how: How) -> Job[Any]:
         """Element by element: a result without a place of its own lies in memory as `x` does."""
         op = _core.GaussianOp(*_options.normal(mean, stddev))
         operand = self.operand(x, "x")
         if store or out is not None or isinstance(operand, Remote) or operand.array.flags.c_contiguous:
-            return self.operate("gaussian_pdf", op, [operand], out, store, kind, call, trace)
+            return self.operate("gaussian_pdf", op, [operand], out, store, how)
         self.spec(op, [operand])
         stored = as_stored(operand.array)
         if stored is None:
-            return self.compute("gaussian_pdf", op, [operand], out, call, trace)
+            return self.compute("gaussian_pdf", op, [operand], out, how)
         view, place = stored
         result = self.place(None, operand.dtype, view.shape, [])
         turned = Place(result.memory.transpose(place), result.memory)
-        return self.compute_to("gaussian_pdf", op, [Memory(view, operand.dtype)], turned, call, trace)
+        return self.compute_to("gaussian_pdf", op, [Memory(view, operand.dtype)], turned, how)
 
-    def put_job(self, a: object, ttl: object, evictable: bool, kind: type[R], call: CallOptions, trace: bool) -> Job[R]:
+    # --- what stays
+    def put_job(self, a: object, ttl: object, evictable: bool, how: How) -> Job[Any]:
         operand = self.operand(a, "a")
         if isinstance(operand, Remote):
             raise invalid("a", "at the server already", "an array of this process")
@@ -195,8 +224,8 @@ class Link:
         if ttl is not None and seconds < 0.001:
             raise invalid("ttl", seconds, "0.001 seconds or more, or None for the server's default")
         source, keep = self.source(operand)
-        made = self.core().put(source, seconds, bool(evictable), self.options(call, trace))
-        return Job("put", made, lambda: kind.owning(self, made.take_stored()), keep)
+        made = self.core().put(source, seconds, bool(evictable), self.options(how.options, how.trace))
+        return Job("put", made, lambda: how.kind.owning(self, made.take_stored()), keep)
 
     def get_job(self, array: Remote, out: object, call: CallOptions, trace: bool = False) -> Job[Any]:
         source = array.source()
@@ -205,8 +234,14 @@ class Link:
         return Job("get", made, place.done, (array, place))
 
     def attach(self, id: str, kind: type[R], call: CallOptions) -> R:
+        if not isinstance(id, str):
+            raise unsupported("id", f"{id!r}", "text, a RemoteArray's id")
         code, shape = self.core().stat(id, self.options(call))
         return kind(self, _core.Source.resident(id, code, shape), id, code, tuple(shape), None)
+
+
+def _number(result: npt.NDArray[Any]) -> Any:
+    return float(result) if result.ndim == 0 else result
 
 
 def _no_runner(_: Job[Any]) -> Any:

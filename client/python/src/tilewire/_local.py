@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import IO
 
 from . import _programs
-from ._client import Client, make_link
+from ._base import make_link
+from ._client import Client
 from ._errors import Unavailable
 from ._options import Via
 

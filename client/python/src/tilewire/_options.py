@@ -14,6 +14,8 @@ from ._errors import invalid, unsupported
 #: Which value ``rmse`` returns.
 Output = Literal["rmse", "mse", "sum_squares"]
 OUTPUTS: dict[str, int] = {"rmse": 0, "mse": 1, "sum_squares": 2}
+#: To reduce, or in what order.
+Axes = int | Sequence[int] | None
 #: How arrays travel.
 Via = Literal["auto", "wire", "region"]
 VIAS = ("auto", "wire", "region")

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-import numpy as np
-
 from . import _core
-from ._client import Axes, make_link
+from ._base import BaseClient, make_link
+from ._compare import Comparison, Metric, Question
 from ._errors import FailedPrecondition, closed
 from ._jobs import Job, Link
-from ._options import CallOptions, Output, Via
+from ._options import Axes, CallOptions, Output, Via
 from ._remote import Remote
-from ._timing import Timing
 from ._trace import Trace
 
 T = TypeVar("T")
@@ -124,60 +121,42 @@ class RemoteArray(Remote):
         await self.delete()
 
 
-class Client:
+class Client(BaseClient):
     """As `tilewire.Client`, but its calls are awaited. For one event loop: the one of its first call."""
 
+    _kind = RemoteArray
+    _calls: _Calls
+
     def __init__(self, link: Link) -> None:
-        self._link = link
-        self._calls = _Calls()
-        link.run = self._run = self._calls.run
-
-    def __repr__(self) -> str:
-        return f"<tilewire.aio.Client of {self._link.address}{', closed' if self._link.closed else ''}>"
-
-    @property
-    def address(self) -> str:
-        """The server's."""
-        return self._link.address
-
-    @property
-    def timing(self) -> Timing | None:
-        """Where the time of the call that ended last went; None before the first."""
-        return Timing.of_call(self._calls.last)
-
-    def trace(self, path: str | os.PathLike[str] | None = None) -> Trace:
-        """``with c.trace("t.svg"):`` draws the calls that end in the block; see `tilewire.Trace`."""
-        return Trace(path, self._calls.traces.append, self._calls.traces.remove)
-
-    @property
-    def _traced(self) -> bool:
-        return bool(self._calls.traces)
+        super().__init__(link, _Calls())
 
     # --- operations
     async def rmse(self, a: Any, b: Any, axis: Axes = None, output: Output = "rmse", *, out: Any = None,
                    store: bool = False, **call: Unpack[CallOptions]) -> Any:  # fmt: skip
         """As `tilewire.Client.rmse`."""
-        link = self._link
-        op = link.rmse_op(axis, output)
-        operands = link.operand(a, "a"), link.operand(b, "b")
-        result = await self._run(link.operate("rmse", op, operands, out, store, RemoteArray, call, self._traced))
-        return float(result) if type(result) is np.ndarray and result.ndim == 0 and out is None else result
+        return await self._run(self._link.rmse_job(a, b, axis, output, out, store, self._how(call)))
+
+    async def compare(self, a: Any, b: Any, axis: Axes = None, metrics: Metric | Sequence[Metric] | None = None,
+                      data_range: float | None = None, **call: Unpack[CallOptions]) -> Comparison:  # fmt: skip
+        """As `tilewire.Client.compare`."""
+        found: Comparison = await self._run(self._link.compare_job(a, b, Question(axis, metrics, data_range), self._how(call)))
+        return found
 
     async def transpose(self, a: Any, axes: Axes = None, out: Any = None, *, store: bool = False,
                         **call: Unpack[CallOptions]) -> Any:  # fmt: skip
         """As `tilewire.Client.transpose`."""
-        op, operand = self._link.transpose_of(a, axes)
-        return await self._run(self._link.operate("transpose", op, [operand], out, store, RemoteArray, call, self._traced))
+        return await self._run(self._link.transpose_job(a, axes, out, store, self._how(call)))
 
     async def gaussian_pdf(self, x: Any, mean: float, stddev: float, out: Any = None, *, store: bool = False,
                            **call: Unpack[CallOptions]) -> Any:  # fmt: skip
         """As `tilewire.Client.gaussian_pdf`."""
-        return await self._run(self._link.pdf_job(x, mean, stddev, out, store, RemoteArray, call, self._traced))
+        return await self._run(self._link.pdf_job(x, mean, stddev, out, store, self._how(call)))
 
     # --- what stays at the server
     async def put(self, a: Any, ttl: float | None = None, evictable: bool = False, **call: Unpack[CallOptions]) -> RemoteArray:
         """As `tilewire.Client.put`."""
-        return await self._run(self._link.put_job(a, ttl, evictable, RemoteArray, call, self._traced))
+        there: RemoteArray = await self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
+        return there
 
     # --- the server: short questions, by the loop's executor
     async def array(self, id: str, **call: Unpack[CallOptions]) -> RemoteArray:

@@ -16,14 +16,15 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ._client import Axes, Client, connect
+from ._client import Client, connect
+from ._compare import METRICS, Comparison, Metric, Question, derived
 from ._errors import DeadlineExceeded, Error, Exhausted, Unavailable, invalid, unsupported
-from ._options import Output
+from ._options import Axes, Output
 from ._options import axes as checked_axes
 from ._options import output as checked_output
 from ._options import reduced
@@ -36,6 +37,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+T = TypeVar("T")
 da: Any = array  # half of it has no types
 TILE = 4096
 #: Of one operand of one call, about.
@@ -73,21 +75,35 @@ class _Servers:
 _servers = _Servers()
 
 
-def _sums(x: npt.NDArray[Any], y: npt.NDArray[Any], addresses: Sequence[str], timeout: float | None,
-          block_info: Any = None) -> npt.NDArray[np.float64]:  # fmt: skip
-    """Sums of squares of the rows of one piece, by whichever server answers: shape (rows, 1)."""
+def _by_any(addresses: Sequence[str], block_info: Any, ask: Callable[[Client], T]) -> T:
+    """What `ask` has of whichever server answers for a piece."""
     location = block_info[0]["chunk-location"] if block_info else (0, 0)
     number = location[0] * (block_info[0]["num-chunks"][1] if block_info else 1) + location[1]
     errors = []
     for address in _servers.order(addresses, number):
         try:
-            sums = _servers.client(address).rmse(x, y, 1, "sum_squares", timeout=timeout, max_attempts=3)
+            return ask(_servers.client(address))
         except (Unavailable, DeadlineExceeded, Exhausted) as error:
             _servers.failed(address)
             errors.append(f"{address}: {error}")
-            continue
-        return np.asarray(sums).reshape(-1, 1)
     raise Unavailable("no server could do a piece: " + "; ".join(errors), reason="NO_SERVER")
+
+
+def _sums(x: npt.NDArray[Any], y: npt.NDArray[Any], addresses: Sequence[str], timeout: float | None,
+          block_info: Any = None) -> npt.NDArray[np.float64]:  # fmt: skip
+    """Sums of squares of the rows of one piece: shape (rows, 1)."""
+    sums = _by_any(addresses, block_info, lambda c: c.rmse(x, y, 1, "sum_squares", timeout=timeout, max_attempts=3))
+    return np.asarray(sums).reshape(-1, 1)
+
+
+def _parts(x: npt.NDArray[Any], y: npt.NDArray[Any], addresses: Sequence[str], timeout: float | None, parts: Sequence[Metric],
+           block_info: Any = None) -> npt.NDArray[np.uint64]:  # fmt: skip
+    """What comparisons of the rows of one piece are made of, words of 8 bytes: shape (rows, 1, parts)."""
+    found = _by_any(addresses, block_info, lambda c: c.compare(x, y, 1, parts, timeout=timeout, max_attempts=3))
+    if found.max_abs_index is not None and block_info:
+        start = block_info[0]["array-location"][1][0]
+        found.max_abs_index[found.max_abs_index >= 0] += start
+    return np.stack([getattr(found, part).view(np.uint64) for part in parts], axis=-1)[:, np.newaxis]
 
 
 def _merge(nodes: npt.NDArray[np.float64], count: int, output: str) -> npt.NDArray[np.float64]:
@@ -142,10 +158,99 @@ def rmse(X: Any, Y: Any, axis: Axes = None, output: Output = "rmse", *, servers:
     Chunks that lie otherwise than sums may be cut are moved by Dask, and a RechunkWarning says so: best are 1-d arrays
     cut at 4096 · 2^k elements, or chunks that hold all of the reduced axes.
     """
+    checked_output(output)
+    pieces = _pieces(X, Y, axis, servers)
+    sums = da.map_blocks(_sums, pieces.x, pieces.y, pieces.addresses, timeout, dtype=np.float64,
+                         chunks=(pieces.x.chunks[0], (1,) * pieces.x.numblocks[1]), meta=np.empty((0, 0)))  # fmt: skip
+    merged = sums.rechunk({1: -1}).map_blocks(_merge, pieces.columns, output, dtype=np.float64, drop_axis=1, meta=np.empty(0))
+    return merged.reshape(pieces.batch)
+
+
+def compare(X: Any, Y: Any, axis: Axes = None, metrics: Metric | Sequence[Metric] | None = None, data_range: float | None = None,
+            *, servers: Sequence[str | Client], timeout: float | None = 120.0) -> Comparison:  # fmt: skip
+    """Error metrics of two arrays of Dask, by several servers, with the bits of one; see `tilewire.Client.compare`.
+
+    Args:
+        X, Y, servers, timeout: as for `rmse`.
+        axis, metrics, data_range: as for `tilewire.Client.compare`. Of 64-bit integers `max_abs_index` is not offered, since
+            exact numbers decide its ties: None is all the others then.
+
+    Returns: a `Comparison` of Dask arrays of the axes that stay (0-d where none does). Nothing is computed yet; together
+    they are computed in one pass: ``dask.compute(comparison)[0]``.
+    """
+    pieces = _pieces(X, Y, axis, servers)
+    exact = pieces.x.dtype.kind in "iu" and pieces.x.dtype.itemsize == 8
+    if metrics is None and exact:
+        metrics = [metric for metric in METRICS if metric != "max_abs_index"]
+    question = Question(axis, metrics, data_range)
+    if exact and "max_abs_index" in question.metrics:
+        raise invalid("metrics", "'max_abs_index' of 64-bit integers", "the others, or rmse and compare of one server")
+    parts = sorted({part for metric in question.metrics for part in _MADE_OF.get(metric, (metric,))}, key=METRICS.index)
+    words = da.map_blocks(_parts, pieces.x, pieces.y, pieces.addresses, timeout, parts, dtype=np.uint64, new_axis=2,
+                          chunks=(pieces.x.chunks[0], (1,) * pieces.x.numblocks[1], (len(parts),)),
+                          meta=np.empty((0, 0, 0), np.uint64)).rechunk({1: -1})  # fmt: skip
+
+    def merged(metric: str) -> Any:
+        kind = _KINDS.get(metric, np.float64)
+        value = words.map_blocks(_merge_metric, metric, parts, pieces.columns, data_range, dtype=kind, drop_axis=(1, 2),
+                                 meta=np.empty(0, kind))  # fmt: skip
+        return value.reshape(pieces.batch)
+
+    names: list[str] = [*question.metrics]
+    if data_range is not None:
+        names += [name for name, of in (("psnr", "mse"), ("nrmse", "rmse")) if of in names]
+    return Comparison(**{name: merged(name) for name in names})
+
+
+#: What pieces are asked for, where that is something else.
+_MADE_OF: dict[str, tuple[Metric, ...]] = {
+    "rmse": ("sum_squares",), "mse": ("sum_squares",), "mean_abs": ("sum_abs",), "mean": ("sum",),
+    "max_abs_index": ("max_abs", "max_abs_index"),
+}  # fmt: skip
+_KINDS: dict[str, type[np.generic]] = {"max_abs_index": np.int64, "nan_pairs": np.uint64, "unequal_pairs": np.uint64}
+
+
+def _merge_metric(words: npt.NDArray[np.uint64], metric: str, parts: Sequence[str], count: int,
+                  data_range: float | None) -> npt.NDArray[Any]:  # fmt: skip
+    """One metric of rows, of the words of all their pieces."""
+
+    def part(name: str, kind: type[np.generic] = np.float64) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = words[:, :, parts.index(name)].view(kind)
+        return found
+
+    if metric in ("nan_pairs", "unequal_pairs"):
+        return np.asarray(part(metric, np.uint64).sum(axis=1))
+    if metric in ("psnr", "nrmse"):
+        assert data_range is not None
+        of = "mse" if metric == "psnr" else "rmse"
+        return np.asarray(derived({of: _merge(part("sum_squares"), count, of)}, data_range)[metric])
+    if metric in ("max_abs", "max_abs_index"):
+        values = part("max_abs")
+        none = np.isnan(values)
+        largest = np.where(none, -1.0, values).max(axis=1)
+        if metric == "max_abs":
+            return np.where(largest < 0, np.nan, largest)
+        first = np.where(none | (values != largest[:, np.newaxis]), np.iinfo(np.int64).max, part(metric, np.int64)).min(axis=1)
+        return np.where(largest < 0, -1, first)
+    made_of = _MADE_OF.get(metric, (metric,))[0]
+    output = {"rmse": "rmse", "mse": "mse", "mean_abs": "mse", "mean": "mse"}.get(metric, "sum_squares")
+    return _merge(part(made_of), count, output)
+
+
+class _Pieces(NamedTuple):
+    """Both arrays as matrices, what stays by what is reduced, whose chunks are the pieces."""
+
+    x: Any
+    y: Any
+    addresses: list[str]
+    batch: tuple[int, ...]  #: extents of the axes that stay
+    columns: int
+
+
+def _pieces(X: Any, Y: Any, axis: Axes, servers: Sequence[str | Client]) -> _Pieces:
     addresses = [server.address if isinstance(server, Client) else server for server in servers]
     if not addresses or not all(isinstance(address, str) and address for address in addresses):
         raise invalid("servers", repr(list(servers)), "one address or client at least")
-    checked_output(output)
     x = _as_dask(X, Y, "X")
     y = _as_dask(Y, x, "Y")
     if x.shape != y.shape:
@@ -164,13 +269,9 @@ def rmse(X: Any, Y: Any, axis: Axes = None, output: Output = "rmse", *, servers:
         matrix = _rows(given, kept, axes, (rows, columns)).rechunk(chunks)
         if not _lies_well(given, kept, axes, matrix):
             warnings.warn(f"{name}: chunks {given.chunksize} are cut anew, as {matrix.chunksize} of {matrix.shape}", RechunkWarning,
-                          stacklevel=2)  # fmt: skip
+                          stacklevel=3)  # fmt: skip
         matrices.append(matrix)
-    x, y = matrices
-    sums = da.map_blocks(_sums, x, y, addresses, timeout, dtype=np.float64, chunks=(x.chunks[0], (1,) * x.numblocks[1]),
-                         meta=np.empty((0, 0)))  # fmt: skip
-    merged = sums.rechunk({1: -1}).map_blocks(_merge, columns, output, dtype=np.float64, drop_axis=1, meta=np.empty(0))
-    return merged.reshape(batch)
+    return _Pieces(matrices[0], matrices[1], addresses, batch, columns)
 
 
 def _reduced(axis: Axes, rank: int) -> list[int]:
@@ -192,4 +293,4 @@ def _lies_well(given: Any, kept: Sequence[int], axes: Sequence[int], matrix: Any
     )
 
 
-__all__ = ["Error", "RechunkWarning", "rmse"]
+__all__ = ["Error", "RechunkWarning", "compare", "rmse"]
