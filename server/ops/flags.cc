@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "server/ops/flag_forms.h"
-#include "server/ops/security_flags.h"
 #include "server/ops/given_flag.h"
+#include "server/ops/security_flags.h"
 #include "server/ops/values.h"
 
 namespace tilewire::ops {

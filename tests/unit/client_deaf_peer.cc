@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "tests/unit/client_fake_server.h"
 
@@ -71,20 +72,23 @@ class DeafPeer::Impl {
       std::abort();
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] {
-      connection_ = ::accept(listener_, nullptr, nullptr);
-      if (connection_ >= 0) OpenAndFallSilent(connection_);
+      for (int fd; (fd = ::accept(listener_, nullptr, nullptr)) >= 0;) {
+        connections_.push_back(fd);
+        OpenAndFallSilent(fd);
+      }
     });
   }
   ~Impl() {
     ::shutdown(listener_, SHUT_RDWR);
     thread_.join();
     ::close(listener_);
-    if (connection_ >= 0) ::close(connection_);
+    for (const int fd : connections_) ::close(fd);
   }
   int port() const { return port_; }
 
  private:
-  int listener_ = -1, connection_ = -1, port_ = 0;
+  int listener_ = -1, port_ = 0;
+  std::vector<int> connections_;  ///< of the thread until it has ended
   std::thread thread_;
 };
 

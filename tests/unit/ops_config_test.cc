@@ -15,9 +15,7 @@
 
 namespace tilewire::ops {
 namespace {
-
 using Strings = std::vector<std::string>;
-
 struct Said {
   ParseOutcome outcome;
   std::string out, err;
@@ -36,7 +34,6 @@ class ConfigTest : public ::testing::Test {
     for (const std::string& name : set_) unsetenv(name.c_str());
     std::filesystem::remove_all(dir_);
   }
-
   void Env(const std::string& name, const std::string& value) {
     setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
@@ -68,11 +65,9 @@ class ConfigTest : public ::testing::Test {
     EXPECT_FALSE(said.outcome.config);
     EXPECT_EQ(said.outcome.exit_code, 2);
     EXPECT_EQ(said.out, "");
-    for (const std::string& part : parts) {
+    for (const std::string& part : parts)
       EXPECT_NE(said.err.find(part), std::string::npos) << "no `" << part << "` in: " << said.err;
-    }
   }
-
   std::filesystem::path dir_;
   Strings set_;
 };
@@ -301,6 +296,5 @@ TEST_F(ConfigTest, HelpIsGivenEvenWhereOtherThingsAreWrong) {
   Env("TILEWIRE_LANES", "0");
   EXPECT_EQ(Parse({"--help"}).outcome.exit_code, 0);
 }
-
 }  // namespace
 }  // namespace tilewire::ops
