@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "server/base/limits.h"
+#include "server/rpc/listener/peer.h"
 
 namespace tilewire::rpc {
 namespace {
+
+constexpr const char* kAnonymous = "anonymous";
 
 /// A metadata key's value; empty where it is missing, unprintable or over 128 bytes.
 std::string IncomingText(const grpc::ServerContextBase& context, const std::string& key) {
@@ -28,9 +31,13 @@ std::optional<Clock::duration> Metadata::TimeLeft() const {
   return std::chrono::duration_cast<Clock::duration>(left);
 }
 
+std::string Metadata::Share() const {
+  return identity == kAnonymous ? identity + " " + PeerGroup(peer) : identity;
+}
+
 Result<std::string> Identity(const grpc::ServerContextBase& context, const std::string& header) {
   constexpr size_t kMaxBytes = 256;
-  if (header.empty()) return "anonymous";
+  if (header.empty()) return kAnonymous;
   const auto [begin, end] = context.client_metadata().equal_range(header);
   const auto refuse = [&](std::string value) {
     return Fail(
