@@ -143,6 +143,7 @@ void DeclareFlags(CLI::App* app) {
   app->add_option("--config", CLI::callback_t(),
                   "File of `flag = value` lines (TOML or INI). [TILEWIRE_CONFIG]")
       ->option_text("FILE");
+  app->add_flag("--check-config")->description("Check flags, variables and file, say so, and exit");
   for (const Flag& flag : Flags()) {
     const std::string name = "--" + flag.name;
     CLI::Option* option = nullptr;
@@ -189,6 +190,10 @@ ParseOutcome ParseCommandLine(int argc, const char* const* argv) {
     app.parse(argc, argv);
     auto config = Collect(app);
     if (!config) return Complain(config.error().message());
+    if (app.get_option("--check-config")->count() > 0) {
+      std::cout << "tilewired: the configuration is valid\n";
+      return {.config = std::nullopt, .exit_code = 0};
+    }
     return {.config = *std::move(config), .exit_code = 0};
   } catch (const CLI::Success& success) {  // --help, --version
     return {.config = std::nullopt, .exit_code = app.exit(success, std::cout, std::cerr)};
