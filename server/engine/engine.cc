@@ -28,6 +28,13 @@ Status Gone() {
   return Status(Code::kUnavailable, "DEVICE_FAILED", "the device has failed; the server is going down");
 }
 
+/// What it reads and writes.
+int64_t ArrayBytes(const Operation& operation) {
+  int64_t bytes = operation.result_bytes();
+  for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
+  return bytes;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Make(std::unique_ptr<Device> device, const EngineOptions& options) {
@@ -42,8 +49,14 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
       options_(WithDefaults(options, *device_)),
       instance_(RandomHex()),
       timer_(options_.time),
-      admission_({options_.device_bytes, options_.pinned_bytes, options_.max_in_flight, options_.queue_length,
-                  options_.queue_seconds},
+      admission_({.device_bytes = options_.device_bytes,
+                  .pinned_bytes = options_.pinned_bytes,
+                  .max_in_flight = options_.max_in_flight,
+                  .queue_length = options_.queue_length,
+                  .queue_seconds = options_.queue_seconds,
+                  .max_in_flight_per_identity = options_.max_in_flight_per_identity,
+                  .queue_length_per_identity = options_.queue_length_per_identity,
+                  .rates = options_.rates},
                  &timer_, &admitter_),
       planner_({.lanes = options_.lanes,
                 .max_streams = options_.max_streams,
@@ -114,6 +127,11 @@ Result<Places> Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions
 Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& wanted,
                             OnOpened on_opened) {
   JobOptions options = wanted;
+  if (options.share.empty()) options.share = options.identity;
+  if (Status status = admission_.Charge(options.share, ArrayBytes(*operation)); !status.ok()) {
+    on_opened(Fail(std::move(status)));
+    return 0;
+  }
   auto places = Prepare(&operation, &options);
   if (!places) {
     on_opened(Fail(std::move(places).error()));
@@ -121,7 +139,8 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   }
   std::string why;
   JobPlan plan = planner_.Plan(&operation, options, *std::move(places), &why);
-  const Demand demand = plan.memory.demand();
+  Demand demand = plan.memory.demand();
+  demand.owner = options.share;
   // std::function wants copyable state.
   auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
   // True for as long as this call lasts; looked at by its thread alone.

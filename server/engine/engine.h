@@ -40,6 +40,9 @@ struct EngineOptions {
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10;
+  /// Of each owner of jobs; 0: no bound of his own.
+  int max_in_flight_per_identity = 0, queue_length_per_identity = 0;
+  Rates rates;
   int max_streams = 16;  ///< of one job
   /// Staging blocks of one operand or of the result beside the one that each stream fills: one being copied,
   /// one to spare. Every stream may hold one that is half full, so with fewer they could wait for each other;
@@ -63,10 +66,10 @@ class Engine {
   static Result<std::unique_ptr<Engine>> Make(std::unique_ptr<Device> device, const EngineOptions& options);
   ~Engine();
 
-  /// Admits a job: RESOURCE_EXHAUSTED `LIMIT` or `BUSY`, DEADLINE_EXCEEDED, UNAVAILABLE when draining or
-  /// failed; what ArrayStore::Reserve says where the result is to be stored; INVALID_ARGUMENT where a region
-  /// does not hold what it is to. Calls `on_opened` exactly once, perhaps before it returns (then the id is
-  /// 0). The job fails at options.deadline.
+  /// Charges its owner, then admits a job: RESOURCE_EXHAUSTED `LIMIT` or `BUSY`, DEADLINE_EXCEEDED,
+  /// UNAVAILABLE when draining or failed; what ArrayStore::Reserve says where the result is to be stored;
+  /// INVALID_ARGUMENT where a region does not hold what it is to. Calls `on_opened` exactly once, perhaps
+  /// before it returns (then the id is 0). The job fails at options.deadline.
   OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
   /// The caller no longer wants it: if it still waits, `on_opened` gets `why`.
   void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }

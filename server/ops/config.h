@@ -45,6 +45,9 @@ struct Config {
   int64_t memory_bytes = 0;  ///< 0: what control groups and the machine leave
   double connection_idle_seconds = rpc::ConnectionLimits().idle_seconds;
   double handshake_seconds = rpc::ConnectionLimits().handshake_seconds;
+  /// Of each caller; 0: no bound of his own.
+  int64_t max_in_flight_per_identity = 0, queue_length_per_identity = 0;
+  int64_t calls_per_second_per_identity = 0, bytes_per_second_per_identity = 0;
   std::string metrics_listen;  ///< empty: off
   std::string health_listen;   ///< empty: off
   bool reflection = false;
@@ -61,7 +64,7 @@ struct Config {
 
 struct ParseOutcome {
   std::optional<Config> config;  ///< none: what had to be said is printed, leave with exit_code
-  int exit_code = 0;             ///< 0 after --help and --version, 2 after bad usage or configuration
+  int exit_code = 0;  ///< 0 after --help, --version, --check-config; 2 after bad usage or configuration
 };
 
 /// Reads flags, then TILEWIRE_<FLAG> for flags not given (an empty variable counts as not set), then the file

@@ -159,6 +159,7 @@ const std::vector<Flag>& Flags() {
     AddEngineFlags(&all);
     AddStoreFlags(&all);
     AddRegionFlags(&all);
+    AddShareFlags(&all);
     AddOperatorFlags(&all);
     return all;
   }();

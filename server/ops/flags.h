@@ -27,6 +27,9 @@ struct Flag {
 /// All flags of `tilewired` but --config, --help and --version, in the order of --help. Thread-safe.
 const std::vector<Flag>& Flags();
 
+/// Those of each caller's share, for Flags().
+void AddShareFlags(std::vector<Flag>* flags);
+
 /// What single flags cannot say: relations between them.
 Status CheckConfig(const Config& config);
 

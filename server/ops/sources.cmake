@@ -5,7 +5,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 tilewire_library(ops
   SOURCES ops/access_log.cc ops/config.cc ops/engine_metrics.cc ops/flag_forms.cc ops/flags.cc ops/log_sink.cc ops/logging.cc ops/metrics.cc
-          ops/process.cc ops/process_metrics.cc ops/security_flags.cc ops/values.cc ops/version.cc
+          ops/process.cc ops/process_metrics.cc ops/security_flags.cc ops/share_flags.cc ops/values.cc ops/version.cc
   DEPS tilewire_identity tilewire_base tilewire_array CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json
        prometheus-cpp::core prometheus-cpp::pull)
 set_property(SOURCE ops/version.cc APPEND PROPERTY COMPILE_DEFINITIONS TILEWIRE_VERSION="${PROJECT_VERSION}")

@@ -109,6 +109,14 @@ TEST(Peer, NamesAreThoseOfGrpc) {
   EXPECT_EQ(PeerName("ipv6:%5Bfe80::1%252%5D:4000"), "ipv6:[fe80::1]:4000");
   EXPECT_EQ(PeerName("unix:"), "unix:");
   EXPECT_EQ(PeerName("%"), "%");
+  using rpc::PeerGroup;
+  EXPECT_EQ(PeerGroup("ipv4:127.0.0.1:4000"), "127.0.0.1");
+  EXPECT_EQ(PeerGroup("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:4000"), "2001:db8:1:2::/64");
+  EXPECT_EQ(PeerGroup("ipv6:%5Bfe80::1%252%5D:4000"), "fe80::/64");
+  EXPECT_EQ(PeerGroup("ipv6:%5B::ffff:10.0.0.1%5D:4000"), "10.0.0.1");
+  EXPECT_EQ(PeerGroup("unix:"), "unix");
+  EXPECT_EQ(PeerGroup("ipv4:"), "ipv4");
+  EXPECT_EQ(PeerGroup(""), "");
   sockaddr_storage storage{};
   auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
   v6.sin6_family = AF_INET6;

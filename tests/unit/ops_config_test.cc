@@ -163,6 +163,15 @@ TEST_F(ConfigTest, EveryFlagArrives) {
   EXPECT_EQ(config.log_level, "warn");
 }
 
+TEST_F(ConfigTest, CheckConfigSaysWhetherItWouldStart) {
+  const Said said = Parse({"--check-config", "--config", File("lanes = 2\n")});
+  EXPECT_EQ(said.out, "tilewired: the configuration is valid\n");
+  EXPECT_EQ(said.err, "");
+  EXPECT_FALSE(said.outcome.config);
+  EXPECT_EQ(said.outcome.exit_code, 0);
+  Bad({"--check-config", "--config", File("lanes = 0\n")}, {"--lanes is 0"});
+}
+
 TEST_F(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
   const std::string file =
       File("lanes = 1\nqueue-length = 1\n# a comment\nlisten = [\"localhost:1\", \"localhost:2\"]\n");

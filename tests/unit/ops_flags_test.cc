@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 namespace tilewire::ops {
 namespace {
@@ -50,7 +51,11 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "memory-bytes",
                                        "distance-bytes",
                                        "region-bytes",
-                                       "region-bytes-per-identity"};
+                                       "region-bytes-per-identity",
+                                       "max-in-flight-per-identity",
+                                       "queue-length-per-identity",
+                                       "calls-per-second-per-identity",
+                                       "bytes-per-second-per-identity"};
   Config config = Blank();
   for (const Flag& flag : Flags()) {
     if (in_words.contains(flag.name)) continue;
@@ -85,6 +90,26 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.log_level, defaults.log_level);
 }
 
+TEST(FlagTable, BoundsOfOneCallerAreOffUntilGiven) {
+  const std::pair<const char*, int64_t Config::*> bounds[] = {
+      {"max-in-flight-per-identity", &Config::max_in_flight_per_identity},
+      {"queue-length-per-identity", &Config::queue_length_per_identity},
+      {"calls-per-second-per-identity", &Config::calls_per_second_per_identity},
+      {"bytes-per-second-per-identity", &Config::bytes_per_second_per_identity}};
+  Config config;
+  for (const auto& [name, member] : bounds) {
+    EXPECT_EQ(config.*member, 0) << name;
+    for (const Flag& flag : Flags()) {
+      if (flag.name != name) continue;
+      EXPECT_FALSE(flag.store(&config, "0").ok()) << name;
+      EXPECT_FALSE(flag.store(&config, "99999999999999999").ok()) << name;
+      EXPECT_EQ(config.*member, 0) << name;
+      EXPECT_TRUE(flag.store(&config, flag.placeholder == "N" ? "7" : "7MiB").ok()) << name;
+    }
+    EXPECT_EQ(config.*member, name == std::string("bytes-per-second-per-identity") ? 7 * kMiB : 7) << name;
+  }
+}
+
 TEST(FlagTable, NamesAreUniqueAndComplete) {
   std::set<std::string> names;
   for (const Flag& flag : Flags()) {
@@ -93,7 +118,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 47u);
+  EXPECT_EQ(names.size(), 51u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

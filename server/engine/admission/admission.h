@@ -1,16 +1,21 @@
 // Who may run: reserves everything a job needs, in full and atomically, or makes it wait its turn.
 //
-// Two FIFO classes without overtaking inside a class. Small requests own a fixed slice of device and staging
-// bytes, so a queue of bulk jobs never holds them up; bulk has the rest, and at most three quarters of the
-// places in flight.
+// Two classes: small requests own a fixed slice of device and staging bytes, so a queue of bulk jobs never
+// holds them up; bulk has the rest, and at most three quarters of the places in flight. Within a class owners
+// take turns (FairQueue). Whose turn it is may be overtaken by others' requests while it waits for memory,
+// for kOvertakenAtMost; requests of one owner never overtake each other.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "kernels/array/status.h"
 #include "server/base/executor.h"
@@ -18,6 +23,9 @@
 #include "server/base/stats.h"
 #include "server/base/timer.h"
 #include "server/base/timing.h"
+#include "server/engine/admission/fair_queue.h"
+#include "server/engine/admission/rate_limits.h"
+#include "server/engine/admission/waiting_room.h"
 
 namespace tilewire::engine {
 
@@ -29,6 +37,7 @@ struct Demand {
   /// That it holds already, of the bulk class, by arrays that it uses: they do not go while it waits.
   int64_t held_bytes = 0;
   bool resident = false;  ///< of an array that stays, so it takes no place in flight
+  std::string owner;      ///< whose share of places and turns it takes
 };
 
 struct AdmissionLimits {
@@ -37,7 +46,14 @@ struct AdmissionLimits {
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10;
+  /// Of each owner; 0: no bound of his own. Who has all his places waits in the queue.
+  int max_in_flight_per_identity = 0, queue_length_per_identity = 0;
+  Rates rates;  ///< as Charge() looks at
 };
+
+/// So long may others' requests pass the one whose turn it is, from when it first had nothing but too little
+/// memory against it. After that what is given back gathers until it fits.
+inline constexpr std::chrono::seconds kOvertakenAtMost{1};
 
 class Admission;
 
@@ -61,8 +77,8 @@ class Ticket {
 
 /// Thread-safe. Decisions are called exactly once, without a lock held: inside Request when there is no need
 /// to wait; those that let a waiting request in by the executor, since what follows (allocations, launches)
-/// is no business of the thread that gave enough back; refusals also on the timer's thread, or in Cancel or
-/// Close.
+/// is no business of the thread that gave enough back, as are refusals of those who make room for somebody
+/// else; refusals also on the timer's thread, or in Cancel or Close.
 class Admission {
  public:
   using Decision = std::function<void(Result<Ticket>)>;
@@ -71,8 +87,13 @@ class Admission {
   /// Neither may still run anything of this when it goes.
   Admission(const AdmissionLimits& limits, Timer* timer, Executor* executor);
 
-  /// Refuses at once what can never run (RESOURCE_EXHAUSTED `LIMIT`) and what finds the queue full (`BUSY`).
-  /// A waiting request is refused `BUSY` after queue_seconds, DEADLINE_EXCEEDED `DEADLINE` at `deadline`.
+  /// Before a request: counts a call that moves so many bytes of arrays as one of its owner's. BUSY where he
+  /// asks for more in a second than he may (RateLimits::Take).
+  Status Charge(const std::string& owner, int64_t bytes) TILEWIRE_EXCLUDES(mutex_);
+  /// Refuses at once what can never run (RESOURCE_EXHAUSTED `LIMIT`) and what finds no place in the queue
+  /// (`BUSY`): all its owner's are taken, or all places, and nobody has more of them than he. Else it takes
+  /// the last place of who has most. A waiting request is refused `BUSY` then, or after queue_seconds,
+  /// DEADLINE_EXCEEDED `DEADLINE` at `deadline`.
   Id Request(Demand demand, TimePoint deadline, Decision decision);
   /// Takes a waiting request out: its decision gets `why`. No-op when it was decided.
   void Cancel(Id id, const Status& why);
@@ -99,18 +120,19 @@ class Admission {
   struct Class {
     int64_t device_bytes = 0, pinned_bytes = 0;  ///< free
     int64_t device_whole = 0, pinned_whole = 0;
-    std::list<Id> queue;
+    FairQueue queue;
   };
   struct Waiter {
     Demand demand;
     TimePoint deadline;
     Decision decision;
     Timer::Id timer = 0;
-    std::list<Id>::iterator place;
+    std::optional<TimePoint> lacks_memory_since;  ///< when it first was its turn but for that
   };
   using Granted = std::list<std::pair<Decision, Demand>>;
   struct Settlement {
-    Granted granted;       ///< to be told
+    Granted granted;  ///< to be told
+    std::list<std::pair<Decision, Status>> refused;
     bool reclaim = false;  ///< Reclaim() is to be called
   };
 
@@ -118,20 +140,28 @@ class Admission {
   Status NeverFits(Demand* demand) const TILEWIRE_REQUIRES(mutex_);
   bool PlaceFor(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool Fits(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
+  bool HasOwnPlace(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   void Take(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// One more or less of its owner in flight.
+  void CountOwn(const Demand& demand, int by) TILEWIRE_REQUIRES(mutex_);
   void Release(const Demand& demand) TILEWIRE_EXCLUDES(mutex_);
   /// Takes what fits now for those who wait.
   Settlement Settle() TILEWIRE_REQUIRES(mutex_);
   Granted Pump() TILEWIRE_REQUIRES(mutex_);
+  /// Who of a class that waits is let in now; 0: nobody.
+  Id Next(Class* c) TILEWIRE_REQUIRES(mutex_);
+  /// A place in the queue for this, somebody else's where all are taken: who has to go is in `settlement`.
+  Status MakePlace(const Demand& demand, Settlement* settlement) TILEWIRE_REQUIRES(mutex_);
+  Id Wait(Demand demand, TimePoint deadline, Decision decision) TILEWIRE_REQUIRES(mutex_);
   /// Device bytes that the first of the bulk queue lacks, when it lacks nothing else; else 0.
-  int64_t LackingBytes() const TILEWIRE_REQUIRES(mutex_);
+  int64_t LackingBytes() TILEWIRE_REQUIRES(mutex_);
   /// Has the executor do what a settlement leaves to be done, if anything.
   void Finish(Settlement settlement) TILEWIRE_EXCLUDES(mutex_);
   /// On the executor.
   void Reclaim() TILEWIRE_EXCLUDES(mutex_);
   void Expire(Id id);
-  /// The waiter of `id` if it still waits, taken out of its queue.
-  std::unique_ptr<Waiter> TakeOut(Id id) TILEWIRE_REQUIRES(mutex_);
+  /// The waiter of `id` if it still waits, taken out of its queue, where it was `served` or not.
+  std::unique_ptr<Waiter> TakeOut(Id id, bool served) TILEWIRE_REQUIRES(mutex_);
 
   const AdmissionLimits limits_;
   Timer* const timer_;
@@ -141,7 +171,10 @@ class Admission {
   int in_flight_ TILEWIRE_GUARDED_BY(mutex_) = 0, bulk_in_flight_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   const int max_bulk_;
   int64_t bulk_device_whole_ = 0;  ///< constant
+  RateLimits rates_;
   std::map<Id, std::unique_ptr<Waiter>> waiting_ TILEWIRE_GUARDED_BY(mutex_);
+  WaitingRoom room_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<std::string, int> own_in_flight_ TILEWIRE_GUARDED_BY(mutex_);  ///< where these are bounded
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
   bool reclaims_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< Reclaim() is on its way

@@ -29,6 +29,7 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<en
   if (shared_->running.draining() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
   options.identity = metadata_.identity;
+  options.share = metadata_.Share();
   options.arrived = record_.arrived();
   if (const auto left = metadata_.TimeLeft()) options.deadline = engine().timer().Now() + *left;
   auto job = co_await job_.Open(queue_, std::move(operation), std::move(options));

@@ -11,9 +11,12 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/identity/rules.h"
+#include "server/rpc/listener/peer.h"
 
 namespace tilewire::rpc {
 namespace {
+
+constexpr const char* kAnonymous = "anonymous";
 
 /// A metadata key's value; empty where it is missing, unprintable or over 128 bytes.
 std::string IncomingText(const grpc::ServerContextBase& context, const std::string& key) {
@@ -68,6 +71,10 @@ std::optional<Clock::duration> Metadata::TimeLeft() const {
   const auto left = deadline - std::chrono::system_clock::now();
   if (left > std::chrono::hours(24 * 365)) return std::nullopt;
   return std::chrono::duration_cast<Clock::duration>(left);
+}
+
+std::string Metadata::Share() const {
+  return identity == Identity{}.Text() ? identity + " " + PeerGroup(peer) : identity;
 }
 
 std::string MakeRequestId() {

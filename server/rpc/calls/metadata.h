@@ -23,6 +23,8 @@ struct Metadata {
 
   /// How long until the client's deadline by gRPC's clock, if there is one.
   std::optional<Clock::duration> TimeLeft() const;
+  /// Whose turns, places and rates its jobs take: the identity's; anonymous callers' by where they come from.
+  std::string Share() const;
 };
 
 /// Of a call that has just come. The reply's metadata say the ids back. Who calls goes by the rules and the

@@ -75,4 +75,18 @@ std::string PeerName(const std::string& peer) {
   return name;
 }
 
+std::string PeerGroup(const std::string& peer) {
+  const std::string name = PeerName(peer);
+  const size_t colon = name.rfind(':');
+  in_addr v4{};
+  in6_addr v6{};
+  if (name.starts_with("ipv4:") && inet_pton(AF_INET, name.substr(5, colon - 5).c_str(), &v4) == 1)
+    return V4(v4, 0).group;
+  const size_t end = name.rfind(']');
+  if (name.starts_with("ipv6:[") && end != name.npos &&
+      inet_pton(AF_INET6, name.substr(6, end - 6).c_str(), &v6) == 1)
+    return V6(v6, 0).group;
+  return name.substr(0, name.find(':'));
+}
+
 }  // namespace tilewire::rpc

@@ -24,4 +24,7 @@ Peer PeerOf(int fd, const sockaddr_storage& address);
 /// What ServerContext::peer() says in the form of Peer::name.
 std::string PeerName(const std::string& peer);
 
+/// Peer::group of what ServerContext::peer() says; "unix" for all local processes.
+std::string PeerGroup(const std::string& peer);
+
 }  // namespace tilewire::rpc

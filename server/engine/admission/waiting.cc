@@ -1,0 +1,136 @@
+// Those who wait: who gets a place, whose turn it is, and how a wait ends otherwise.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "server/engine/admission/admission.h"
+
+namespace tilewire::engine {
+namespace {
+
+constexpr int64_t kQueueRetryMs = 250;
+
+/// By its own share of it, which a client may want to know apart from a queue that is full.
+Status NoPlace(const std::string& message, size_t taken, const std::string& allowed) {
+  return Status(
+      {.code = Code::kResourceExhausted,
+       .reason = "BUSY",
+       .message = message + ": " + std::to_string(taken) + " of your requests wait; allowed: " + allowed,
+       .field = "requests of yours that wait",
+       .value = std::to_string(taken),
+       .allowed = allowed,
+       .retry_after_ms = kQueueRetryMs});
+}
+}  // namespace
+
+Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
+  const size_t own = room_.Count(demand.owner);
+  if (limits_.queue_length_per_identity > 0 && own >= static_cast<size_t>(limits_.queue_length_per_identity))
+    return NoPlace("you have all your places in the queue", own,
+                   std::to_string(limits_.queue_length_per_identity) + " (--queue-length-per-identity)");
+  if (room_.size() < static_cast<size_t>(limits_.queue_length)) return {};
+  auto last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
+  if (!last)
+    return Busy("the queue is full: " + std::to_string(room_.size()) +
+                    " requests wait; allowed: " + std::to_string(limits_.queue_length) + " (--queue-length)",
+                kQueueRetryMs);
+  timer_->Cancel(last->timer);
+  ++refused_busy_;
+  settlement->refused.emplace_back(
+      std::move(last->decision),
+      NoPlace("the queue is full, and you have most of it", room_.Count(last->demand.owner),
+              "an even share of " + std::to_string(limits_.queue_length) + " (--queue-length)"));
+  return {};
+}
+
+Admission::Id Admission::Wait(Demand demand, TimePoint deadline, Decision decision) {
+  const Id id = ++last_id_;
+  const auto bound =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.queue_seconds));
+  const Timer::Id timer = timer_->At(std::min(deadline, timer_->Now() + bound), [this, id] { Expire(id); });
+  ClassOf(demand).queue.Push(id, demand.owner, demand.device_bytes + demand.pinned_bytes);
+  room_.Add(id, demand.owner);
+  bulk_waits_ += !demand.small;
+  waiting_.emplace(
+      id, std::make_unique<Waiter>(Waiter{std::move(demand), deadline, std::move(decision), timer, {}}));
+  return id;
+}
+
+std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
+  const auto it = waiting_.find(id);
+  if (it == waiting_.end()) return nullptr;
+  auto waiter = std::move(it->second);
+  waiting_.erase(it);
+  FairQueue& queue = ClassOf(waiter->demand).queue;
+  served ? queue.Serve(id) : queue.Remove(id);
+  room_.Remove(id, waiter->demand.owner);
+  bulk_waits_ -= !waiter->demand.small;
+  return waiter;
+}
+
+Admission::Id Admission::Next(Class* c) {
+  const Id head = c->queue.Head();
+  if (head == 0) return 0;
+  Waiter& first = *waiting_.at(head);
+  if (Fits(first.demand)) return head;
+  if (!PlaceFor(first.demand)) return 0;  // nor for anybody else of the class
+  const TimePoint now = timer_->Now();
+  if (!first.lacks_memory_since) first.lacks_memory_since = now;
+  if (now - *first.lacks_memory_since >= kOvertakenAtMost) return 0;
+  for (const Id id : c->queue.Firsts())
+    if (Fits(waiting_.at(id)->demand)) return id;
+  return 0;
+}
+
+Admission::Granted Admission::Pump() {
+  Granted granted;
+  // Small ones first; with one place in all, in turns.
+  bulk_first_ = limits_.max_in_flight == 1 && !bulk_first_;
+  Class* const order[] = {bulk_first_ ? &bulk_ : &small_, bulk_first_ ? &small_ : &bulk_};
+  for (Class* c : order) {
+    for (Id id = Next(c); id != 0; id = Next(c)) {
+      auto waiter = TakeOut(id, true);
+      timer_->Cancel(waiter->timer);
+      Take(waiter->demand);
+      granted.emplace_back(std::move(waiter->decision), std::move(waiter->demand));
+    }
+  }
+  return granted;
+}
+
+void Admission::Expire(Id id) {
+  std::unique_ptr<Waiter> waiter;
+  Settlement settlement;
+  bool late = false;  ///< for its own deadline, so no matter of the queue
+  {
+    const MutexLock lock(mutex_);
+    waiter = TakeOut(id, false);
+    if (!waiter) return;
+    late = timer_->Now() >= waiter->deadline;
+    refused_busy_ += !late;
+    settlement = Settle();  // the one behind it may fit
+  }
+  Finish(std::move(settlement));
+  if (late) {
+    waiter->decision(Fail(
+        Status(Code::kDeadlineExceeded, "DEADLINE", "the deadline passed while the request was queued")));
+  } else {
+    waiter->decision(Fail(Busy("the request waited longer than --queue-seconds", kQueueRetryMs)));
+  }
+}
+
+void Admission::Cancel(Id id, const Status& why) {
+  std::unique_ptr<Waiter> waiter;
+  Settlement settlement;
+  {
+    const MutexLock lock(mutex_);
+    waiter = TakeOut(id, false);
+    if (!waiter) return;
+    timer_->Cancel(waiter->timer);
+    settlement = Settle();
+  }
+  Finish(std::move(settlement));
+  waiter->decision(Fail(why));
+}
+
+}  // namespace tilewire::engine

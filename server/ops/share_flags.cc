@@ -1,0 +1,56 @@
+// Flags of what each caller may have of what all share.
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "server/ops/flags.h"
+#include "server/ops/values.h"
+
+namespace tilewire::ops {
+namespace {
+
+using Parse = Result<int64_t> (*)(const std::string& flag, std::string_view text);
+
+/// A bound that is off where the flag is not given.
+Flag Bound(const std::string& name, std::string placeholder, std::string allowed, int64_t Config::*member,
+           Parse parse, std::string help) {
+  return {.name = name,
+          .placeholder = std::move(placeholder),
+          .default_text = "no bound",
+          .allowed = std::move(allowed),
+          .help = std::move(help),
+          .store = [=](Config* config, std::string_view text) {
+            auto value = parse("--" + name, text);
+            if (!value) return value.error();
+            config->*member = *value;
+            return Status();
+          }};
+}
+
+Flag Number(const std::string& name, int64_t Config::*member, std::string help) {
+  return Bound(
+      name, "N", "1 to 1000000", member,
+      [](const std::string& flag, std::string_view text) { return ParseWhole(flag, text, 1, 1'000'000); },
+      std::move(help));
+}
+
+}  // namespace
+
+void AddShareFlags(std::vector<Flag>* flags) {
+  constexpr int64_t kMost = int64_t{1} << 44;
+  flags->push_back(Number("max-in-flight-per-identity", &Config::max_in_flight_per_identity,
+                          "Jobs of one caller that run at once; further ones wait"));
+  flags->push_back(Number("queue-length-per-identity", &Config::queue_length_per_identity,
+                          "Jobs of one caller that may wait for admission"));
+  flags->push_back(Number("calls-per-second-per-identity", &Config::calls_per_second_per_identity,
+                          "Jobs that one caller may begin a second"));
+  flags->push_back(Bound(
+      "bytes-per-second-per-identity", "BYTES", FormatBytes(kMiB) + " to " + FormatBytes(kMost),
+      &Config::bytes_per_second_per_identity,
+      [](const std::string& flag, std::string_view text) {
+        return ParseBytes(flag, text, kMiB, kMost, false);
+      },
+      "Bytes of operands and results of the jobs that one caller may begin a second"));
+}
+
+}  // namespace tilewire::ops

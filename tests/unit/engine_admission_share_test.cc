@@ -1,0 +1,230 @@
+// Between owners: turns, places in flight and in the queue, and who may overtake whom.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/admission/admission.h"
+#include "tests/unit/engine_time_testing.h"
+#include "tests/unit/executors.h"
+
+namespace tilewire::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int64_t kMega = 1 << 20;
+
+/// One request and what became of it.
+struct Wish {
+  std::string owner;
+  Admission::Id id = 0;
+  std::optional<Ticket> ticket;
+  Status refusal;
+  int order = 0;  ///< among all that were granted
+  bool granted() const { return order > 0; }
+};
+
+class AdmissionShare : public ::testing::Test {
+ protected:
+  ~AdmissionShare() override {
+    // Tickets that go let nobody in whose wish is gone already.
+    admission_->Close(Status(Code::kUnavailable, "OVER", ""));
+    testing::Flush(timer_);
+  }
+  Wish& Ask(const std::string& owner, int64_t bytes, bool small = false) {
+    Wish& wish = wishes_.emplace_back();
+    wish.owner = owner;
+    wish.id = admission_->Request({.small = small, .device_bytes = bytes, .owner = owner}, TimePoint::max(),
+                                  [this, &wish](Result<Ticket> ticket) {
+                                    if (!ticket) {
+                                      wish.refusal = ticket.error();
+                                      return;
+                                    }
+                                    wish.ticket = *std::move(ticket);
+                                    wish.order = ++granted_;
+                                  });
+    return wish;
+  }
+  void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_, &executor_); }
+  /// One running job after the other, those whom that lets in too, in the order in which they were: each
+  /// after so long that nobody overtakes who waits.
+  void EndAll() {
+    for (;;) {
+      Wish* first = nullptr;
+      for (Wish& wish : wishes_)
+        if (wish.ticket && (!first || wish.order < first->order)) first = &wish;
+      if (!first) return;
+      time_.Advance(kOvertakenAtMost);
+      first->ticket.reset();
+    }
+  }
+  EngineStats Stats() const {
+    EngineStats stats;
+    admission_->Snapshot(&stats);
+    return stats;
+  }
+
+  ManualTime time_;
+  Timer timer_{&time_};
+  tilewire::testing::AtOnce executor_;
+  /// Bulk has 700 MiB, the small class 64.
+  std::optional<Admission> admission_{
+      std::in_place, AdmissionLimits{.device_bytes = 764 * kMega, .queue_length = 256, .queue_seconds = 3600},
+      &timer_, &executor_};
+  std::list<Wish> wishes_;  ///< after the admission: tickets go before it
+  int granted_ = 0;
+};
+
+TEST_F(AdmissionShare, NineWithOneEachBesideOneWhoFillsTheQueue) {
+  // One job at a time, all of the same size: with ten who are active each of the nine has ended after ten
+  // more jobs at the latest, wherever in the long line he came.
+  for (const bool small : {false, true}) {
+    const int64_t bytes = small ? 64 * kMega : 700 * kMega;
+    Ask("greedy", bytes, small);
+    for (int i = 0; i < 240; ++i) Ask("greedy", bytes, small);
+    std::vector<const Wish*> nine;
+    for (int i = 0; i < 9; ++i) nine.push_back(&Ask("one of nine: " + std::to_string(i), bytes, small));
+    const int before = granted_;
+    EndAll();
+    for (const Wish* wish : nine) EXPECT_LE(wish->order - before, 10) << wish->owner;
+    EXPECT_EQ(granted_ - before, 249) << "nobody is passed over";
+    EXPECT_EQ(Stats().jobs_in_flight, 0U);
+  }
+}
+
+TEST_F(AdmissionShare, NobodyWaitsForMoreThanHisShareOfWhatIsDrawn) {
+  // Drawn sizes and orders, one owner with a full queue: what is let in before one of nine is at most as many
+  // bytes as his own from each of the others, and their largest.
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    std::mt19937_64 random(seed);
+    wishes_.clear();
+    Limit({.device_bytes = 764 * kMega, .max_in_flight = 4, .queue_length = 256, .queue_seconds = 3600});
+    struct Job {
+      Wish* wish;
+      int64_t bytes;
+    };
+    std::vector<Job> jobs;
+    const auto ask = [&](const std::string& owner) {
+      const auto bytes = static_cast<int64_t>(1 + random() % 700) * kMega;
+      jobs.push_back({&Ask(owner, bytes), bytes});
+    };
+    Ask("somebody", 700 * kMega);
+    std::vector<std::string> owners(240, "greedy");
+    for (int i = 0; i < 9; ++i) owners.push_back("one of nine: " + std::to_string(i));
+    std::shuffle(owners.begin(), owners.end(), random);
+    for (const auto& owner : owners) ask(owner);
+    EndAll();
+    std::sort(jobs.begin(), jobs.end(),
+              [](const Job& a, const Job& b) { return a.wish->order < b.wish->order; });
+    int64_t others = 0;
+    for (const Job& job : jobs) {
+      ASSERT_TRUE(job.wish->granted());
+      if (job.wish->owner != "greedy") {
+        EXPECT_LE(others, 9 * (job.bytes + 700 * kMega)) << "seed " << seed << " " << job.wish->owner;
+      }
+      others += job.bytes;
+    }
+  }
+}
+
+TEST_F(AdmissionShare, OverACertainTimeNobodyOvertakesWhoWaitsForMemory) {
+  Wish& running = Ask("a", 600 * kMega);
+  Wish& head = Ask("b", 200 * kMega);
+  Wish& second = Ask("b", kMega);
+  EXPECT_TRUE(Ask("c", 10 * kMega).granted()) << "there is room for it, and not for the head";
+  EXPECT_FALSE(second.granted()) << "of one owner nobody overtakes";
+  time_.Advance(kOvertakenAtMost - milliseconds(1));
+  EXPECT_TRUE(Ask("d", 10 * kMega).granted());
+  time_.Advance(milliseconds(1));
+  Wish& late = Ask("e", 10 * kMega);
+  EXPECT_FALSE(late.granted());
+  running.ticket.reset();
+  EXPECT_TRUE(head.granted() && second.granted() && late.granted());
+  EXPECT_LT(head.order, late.order);
+}
+
+TEST_F(AdmissionShare, AFullQueueHasAPlaceForEverybody) {
+  Limit({.device_bytes = 764 * kMega, .queue_length = 4, .queue_seconds = 3600});
+  Wish& running = Ask("greedy", 700 * kMega);
+  std::array<Wish*, 4> greedy{};
+  for (auto& wish : greedy) wish = &Ask("greedy", 700 * kMega);
+  Wish& fifth = Ask("greedy", 700 * kMega);
+  EXPECT_EQ(fifth.refusal.reason(), "BUSY") << "he has all there are";
+  Wish& other = Ask("other", 700 * kMega);
+  EXPECT_TRUE(other.refusal.ok());
+  EXPECT_EQ(greedy[3]->refusal.code(), Code::kResourceExhausted) << "his last one had to go";
+  EXPECT_EQ(greedy[3]->refusal.reason(), "BUSY");
+  EXPECT_EQ(greedy[3]->refusal.detail()->field, "requests of yours that wait");
+  EXPECT_EQ(greedy[3]->refusal.detail()->retry_after_ms, 250);
+  Wish& third = Ask("third", 700 * kMega);
+  EXPECT_TRUE(third.refusal.ok());
+  EXPECT_FALSE(greedy[2]->refusal.ok());
+  EXPECT_TRUE(Ask("fourth", 700 * kMega).refusal.ok());
+  EXPECT_FALSE(greedy[1]->refusal.ok());
+  EXPECT_FALSE(Ask("fifth", 700 * kMega).refusal.ok()) << "everybody has one place";
+  EXPECT_EQ(Stats().jobs_queued, 4U);
+  EXPECT_TRUE(greedy[0]->refusal.ok()) << "who has one place keeps it";
+  running.ticket.reset();
+  EXPECT_TRUE(greedy[0]->granted());
+}
+
+TEST_F(AdmissionShare, WhoHasAllHisPlacesInFlightWaitsAndNobodyBehindHim) {
+  Limit({.device_bytes = 764 * kMega,
+         .queue_length = 16,
+         .queue_seconds = 3600,
+         .max_in_flight_per_identity = 2});
+  Wish &bulk = Ask("a", kMega), &small = Ask("a", kMega, true), &third = Ask("a", kMega),
+       &fourth = Ask("a", kMega, true);
+  EXPECT_TRUE(bulk.granted() && small.granted());
+  EXPECT_FALSE(third.granted() || fourth.granted());
+  Wish &other = Ask("b", kMega), &others = Ask("b", kMega, true);
+  EXPECT_TRUE(other.granted() && others.granted());
+  small.ticket.reset();
+  EXPECT_TRUE(fourth.granted());
+  EXPECT_FALSE(third.granted());
+  bulk.ticket.reset();
+  EXPECT_TRUE(third.granted());
+  for (Wish& wish : wishes_) wish.ticket.reset();
+  Wish &again = Ask("a", kMega), &twice = Ask("a", kMega);
+  EXPECT_TRUE(again.granted() && twice.granted());
+  Wish& waits = Ask("a", kMega);
+  admission_->Cancel(waits.id, Status(Code::kCancelled, "GONE", ""));
+  EXPECT_EQ(waits.refusal.reason(), "GONE");
+}
+
+TEST_F(AdmissionShare, PlacesInTheQueueOfOneOwner) {
+  Limit({.device_bytes = 764 * kMega,
+         .queue_length = 16,
+         .queue_seconds = 3600,
+         .queue_length_per_identity = 2});
+  Wish& running = Ask("a", 700 * kMega);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Ask("a", kMega * 700).refusal.ok());
+  const Status refused = Ask("a", 700 * kMega).refusal;
+  EXPECT_EQ(refused.reason(), "BUSY");
+  EXPECT_EQ(refused.detail()->value, "2");
+  EXPECT_EQ(refused.detail()->allowed, "2 (--queue-length-per-identity)");
+  EXPECT_TRUE(Ask("b", 700 * kMega).refusal.ok());
+  EXPECT_EQ(Stats().jobs_refused_busy, 1U);
+  running.ticket.reset();
+}
+
+TEST_F(AdmissionShare, ChargesAreRefusedAndCounted) {
+  Limit({.device_bytes = 764 * kMega, .rates = {.calls_per_second = 1}});
+  EXPECT_TRUE(admission_->Charge("a", 0).ok());
+  EXPECT_EQ(admission_->Charge("a", 0).reason(), "BUSY");
+  EXPECT_EQ(Stats().jobs_refused_busy, 1U);
+  time_.Advance(seconds(1));
+  EXPECT_TRUE(admission_->Charge("a", 0).ok());
+}
+
+}  // namespace
+}  // namespace tilewire::engine

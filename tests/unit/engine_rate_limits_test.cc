@@ -1,0 +1,101 @@
+// Calls and bytes a second, by owner.
+#include "server/engine/admission/rate_limits.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <string>
+
+namespace tilewire::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr TimePoint kStart{seconds(1000)};
+
+TEST(RateLimits, WithoutRatesEverythingGoes) {
+  RateLimits limits({});
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits.Take("a", int64_t{1} << 50, kStart).ok());
+  EXPECT_EQ(limits.known(), 0U);
+}
+
+TEST(RateLimits, ASecondsCallsAtOnceThenAsTimeBringsThem) {
+  RateLimits limits({.calls_per_second = 4});
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(limits.Take("a", 0, kStart).ok()) << i;
+  const Status refused = limits.Take("a", 0, kStart);
+  EXPECT_EQ(refused.code(), Code::kResourceExhausted);
+  EXPECT_EQ(refused.reason(), "BUSY");
+  EXPECT_EQ(refused.detail()->field, "calls a second");
+  EXPECT_EQ(refused.detail()->value, "1");
+  EXPECT_EQ(refused.detail()->allowed, "4 (--calls-per-second-per-identity)");
+  EXPECT_EQ(refused.detail()->retry_after_ms, 250);
+  EXPECT_TRUE(limits.Take("b", 0, kStart).ok()) << "another's are his own";
+  EXPECT_FALSE(limits.Take("a", 0, kStart + milliseconds(249)).ok());
+  EXPECT_TRUE(limits.Take("a", 0, kStart + milliseconds(250)).ok());
+  EXPECT_FALSE(limits.Take("a", 0, kStart + milliseconds(250)).ok());
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(limits.Take("a", 0, kStart + seconds(100)).ok()) << i;
+  EXPECT_FALSE(limits.Take("a", 0, kStart + seconds(100)).ok()) << "no more than a second's are saved";
+}
+
+TEST(RateLimits, LessThanACallASecond) {
+  RateLimits limits({.calls_per_second = 0.5});
+  EXPECT_TRUE(limits.Take("a", 0, kStart).ok());
+  EXPECT_EQ(limits.Take("a", 0, kStart).detail()->retry_after_ms, 2000);
+  EXPECT_TRUE(limits.Take("a", 0, kStart + seconds(2)).ok());
+}
+
+TEST(RateLimits, WhatIsLargerThanABucketLeavesADebt) {
+  RateLimits limits({.bytes_per_second = 1000});
+  EXPECT_TRUE(limits.Take("a", 5000, kStart).ok());
+  const Status refused = limits.Take("a", 500, kStart);
+  EXPECT_EQ(refused.detail()->field, "bytes a second");
+  EXPECT_EQ(refused.detail()->value, "500");
+  EXPECT_EQ(refused.detail()->retry_after_ms, 4500);
+  EXPECT_EQ(limits.Take("a", 5000, kStart).detail()->retry_after_ms, 5000) << "for a full bucket";
+  EXPECT_TRUE(limits.Take("a", 500, kStart + milliseconds(4500)).ok());
+}
+
+TEST(RateLimits, ARefusalTakesNothing) {
+  RateLimits limits({.calls_per_second = 2, .bytes_per_second = 1000});
+  EXPECT_TRUE(limits.Take("a", 1000, kStart).ok());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(limits.Take("a", 1, kStart).detail()->field, "bytes a second");
+  EXPECT_TRUE(limits.Take("a", 0, kStart).ok()) << "the second call is still there";
+  EXPECT_EQ(limits.Take("a", 0, kStart).detail()->field, "calls a second");
+}
+
+TEST(RateLimits, WhoComesWhenHeWasToldToIsLetIn) {
+  std::mt19937_64 random(5);
+  RateLimits limits({.calls_per_second = 7, .bytes_per_second = 1e6 / 3});
+  TimePoint now = kStart;
+  int64_t bytes = 0, refusals = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const auto wanted = static_cast<int64_t>(random() % 200'000);
+    if (const Status refused = limits.Take("a", wanted, now); !refused.ok()) {
+      ++refusals;
+      now += milliseconds(refused.detail()->retry_after_ms);
+      // The other bucket may lack more: at most one further refusal.
+      if (const Status again = limits.Take("a", wanted, now); !again.ok()) {
+        now += milliseconds(again.detail()->retry_after_ms);
+        ASSERT_TRUE(limits.Take("a", wanted, now).ok()) << i;
+      }
+    }
+    bytes += wanted;
+  }
+  EXPECT_GT(refusals, 1000);
+  const double passed = std::chrono::duration<double>(now - kStart).count();
+  EXPECT_LE(2000, 7 * (passed + 1) + 1);
+  EXPECT_LE(static_cast<double>(bytes), 1e6 / 3 * (passed + 1) + 200'000);
+}
+
+TEST(RateLimits, OwnersWhoseBucketsAreFullAreForgotten) {
+  RateLimits limits({.calls_per_second = 10});
+  for (int i = 0; i < 100'000; ++i)
+    EXPECT_TRUE(limits.Take("owner " + std::to_string(i), 0, kStart + milliseconds(i)).ok());
+  EXPECT_LE(limits.known(), 512U) << "some hundred are within the last tenth of a second";
+  EXPECT_GE(limits.known(), 90U);
+}
+
+}  // namespace
+}  // namespace tilewire::engine
