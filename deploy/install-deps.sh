@@ -23,6 +23,7 @@ readonly BUILD_PACKAGES=(
   ca-certificates g++ cmake ninja-build pkg-config git ccache binutils
   libgrpc++-dev libgrpc-dev libssl-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   libspdlog-dev libcli11-dev nlohmann-json3-dev prometheus-cpp-dev libisal-dev libexpected-dev
+  libseccomp-dev libcap-ng-dev
   libjs-chart.js)
 readonly PYTHON_PACKAGES=(python3 python3-numpy)
 readonly WHEEL_PACKAGES=(python3 python3-dev python3-venv)
