@@ -6,8 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
 #include "server/ops/config.h"
+#include "server/ops/confinement.h"
 #include "server/ops/logging.h"
 #include "server/ops/metrics.h"
 #include "server/ops/process.h"
@@ -152,6 +156,37 @@ int Drain(rpc::Server* server, double seconds) {
   return idle ? kDrained : kDrainCutShort;
 }
 
+/// Files that are read again while it serves, with their folders: who renews them puts new ones there.
+ops::Confinement ConfinementOf(const ops::Config& config) {
+  ops::Confinement what{.privileges = config.confine,
+                        .files = config.confine,
+                        .core_dumps = config.core_dumps,
+                        .user = config.user};
+  for (const std::string& file : {config.tls_cert, config.tls_key, config.tls_client_ca, config.tokens}) {
+    if (file.empty()) continue;
+    std::error_code error;
+    what.read.push_back(std::filesystem::absolute(file, error).parent_path());
+    what.read.push_back(std::filesystem::canonical(file, error).parent_path());
+  }
+  std::vector<std::string> addresses = config.listen;
+  addresses.push_back(config.health_listen);
+  for (const std::string& address : addresses) {
+    constexpr std::string_view kUnix = "unix:";
+    if (address.starts_with(kUnix)) {
+      std::error_code error;
+      what.write.push_back(std::filesystem::absolute(address.substr(kUnix.size()), error).parent_path());
+    } else {
+      const int port = std::atoi(address.substr(address.rfind(':') + 1).c_str());
+      what.low_port = what.low_port || (port > 0 && port < 1024);
+    }
+  }
+  return what;
+}
+
+void LogNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) ops::LogEvent(spdlog::level::warn, note);
+}
+
 /// More than are ever made: lanes' and workers', and 96 of queues, libraries and all the single ones.
 int MostThreads(const ops::Config& config) {
   return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 96;
@@ -184,6 +219,11 @@ int Run(const ops::Config& config) {
   auto server = rpc::Server::Start(engine->get(), &metrics, ServerOptionsOf(config));
   if (!server) return CannotStart(server.error());
   serving.store(server->get());
+  if (config.confine) {
+    std::vector<std::string> notes;
+    if (const Status status = ops::ConfineSystemCalls(&notes); !status.ok()) return CannotStart(status);
+    LogNotes(notes);
+  }
   if (const std::string address = (*server)->health_address(); !address.empty())
     ops::LogEvent(spdlog::level::info, "serving health", {{"address", address}});
   Announce(**server, (*engine)->facts());
@@ -213,6 +253,11 @@ int Run(const ops::Config& config) {
 int main(int argc, char** argv) {
   auto parsed = ops::ParseCommandLine(argc, argv);
   if (!parsed.config) return parsed.exit_code;
+  std::vector<std::string> notes;
+  if (const Status status = ops::Confine(ConfinementOf(*parsed.config), &notes); !status.ok()) {
+    std::fprintf(stderr, "tilewired: cannot start: %s\n", std::string(status.message()).c_str());
+    return kCannotStart;
+  }
   try {
     ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
   } catch (const std::exception& e) {  // there is no log to say it in
@@ -220,6 +265,7 @@ int main(int argc, char** argv) {
     return kCannotStart;
   }
   const rpc::LibraryLogRoute route(&LogLibrary);
+  LogNotes(notes);
   for (const auto& [name, nearest] : UnknownVariables(environ))
     ops::LogEvent(spdlog::level::warn, "unknown environment variable",
                   {{"name", name}, {"nearest", nearest}});

@@ -58,6 +58,9 @@ struct Config {
   std::string anonymous = "allow";               ///< or deny
   std::string identity_header;                   ///< lower case; empty: off
   std::vector<std::string> trusted_proxies;      ///< Identity::Text(); empty: anonymous ones
+  bool confine = true;                           ///< give up what serving needs none of (confinement.h)
+  bool core_dumps = false;                       ///< arrays are in them
+  std::string user;                              ///< to become; empty: stay
   double drain_seconds = 30;
   std::string log_format = "text", log_level = "info";
 };

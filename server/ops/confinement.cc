@@ -188,7 +188,8 @@ constexpr std::array kOtherPrograms{SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_S
 
 Status Confine(const Confinement& what, std::vector<std::string>* notes) {
   if (!what.core_dumps) TILEWIRE_RETURN_IF_ERROR(EndCoreDumps());
-  TILEWIRE_RETURN_IF_ERROR(DropPrivileges(what));
+  if (what.privileges || !what.user.empty()) TILEWIRE_RETURN_IF_ERROR(DropPrivileges(what));
+  if (!what.privileges) return Status();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Refused("giving up new privileges");
   if (!what.files) return Status();
   TILEWIRE_ASSIGN_OR_RETURN(const bool confined, AllowFiles(ReadableFolders(what), WritableFolders(what)));

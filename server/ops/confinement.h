@@ -17,12 +17,13 @@ struct Confinement {
   std::vector<std::string> write;  ///< folders whose files may be made, written and removed
 };
 
-/// Gives up, for this process and all that it starts: core dumps, other users' rights (`user`), capabilities
-/// (a root without them reads and writes what its files' modes allow, and nothing else), new privileges by
-/// set-user-ID programs, and files outside of what a server reads (system folders, its own, `read`) and
-/// writes (/dev, `write`). To be called before the first thread: Landlock binds the calling thread and those
-/// that it makes. `notes` gets a sentence for each thing that this system does not offer, which is no error.
-/// INVALID_ARGUMENT: no such user; FAILED_PRECONDITION: `user` without being root, or the system refuses.
+/// Gives up, as far as asked, for this process and all that it starts: core dumps, other users' rights
+/// (`user`), capabilities (a root without them reads and writes what its files' modes allow, and nothing
+/// else), new privileges by set-user-ID programs, and files outside of what a server reads (system folders,
+/// its own, `read`) and writes (/dev, `write`). To be called before the first thread: Landlock binds the
+/// calling thread and those that it makes. `notes` gets a sentence for each thing that this system does not
+/// offer, which is no error. INVALID_ARGUMENT: no such user; FAILED_PRECONDITION: `user` without being root,
+/// or the system refuses.
 Status Confine(const Confinement& what, std::vector<std::string>* notes);
 
 /// Refuses all threads, with EPERM, system calls that no server needs once it serves and that help who has

@@ -27,6 +27,12 @@ Result<std::string> ParseHealthListen(std::string_view flag, std::string_view te
   return ParseAddress(flag, text, AddressUse::kListen);
 }
 
+/// Whether there is one is looked at where it is become.
+Result<std::string> ParseUser(std::string_view flag, std::string_view text) {
+  (void)flag;
+  return std::string(text);
+}
+
 Flag File(std::string name, std::string Config::*member, std::string help) {
   return Text(std::move(name), "FILE", member, "a readable file", ParseFile, std::move(help));
 }
@@ -93,6 +99,12 @@ void AddSecurityFlags(std::vector<Flag>* flags) {
   flags->push_back(Text("health-listen", "ADDR", &Config::health_listen,
                         "host:port, [v6]:port, unix:PATH; port 0 picks one", ParseHealthListen,
                         "Address that answers grpc.health.v1 and nothing else, always in clear: for probes"));
+  flags->push_back(Text("user", "NAME", &Config::user, "NAME, NAME:GROUP, or numbers", ParseUser,
+                        "User to become before anything is opened; for root alone"));
+  flags->push_back(Switch("no-confinement", &Config::confine, false,
+                          "Keep capabilities, all files and all system calls; for debuggers and profilers"));
+  flags->push_back(Switch("core-dumps", &Config::core_dumps, true,
+                          "Let the system keep the memory of a crash, callers' arrays included"));
 }
 
 Status CheckSecurity(const Config& config) {

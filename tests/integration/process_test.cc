@@ -1,4 +1,7 @@
 // The program: ready lines, exit codes, signals, metrics.
+#include <filesystem>
+#include <fstream>
+
 #include "tests/integration/program.h"
 
 namespace tilewire::testing {
@@ -37,6 +40,34 @@ TEST(Process, TwoListenersAndACleanEnd) {
   const std::string out = program.out();
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 2) << out;
   unlink(path.c_str());
+}
+
+/// A value of /proc/PID/status, of the process or of a thread of it.
+std::string StatusOf(const std::filesystem::path& process, const std::string& key) {
+  std::ifstream in(process / "status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key + ":")) return line.substr(line.find_first_not_of(" \t", key.size() + 1));
+  return "";
+}
+
+TEST(Process, KeepsNothingThatServingNeedsNoneOf) {
+  Program program(Cpu());
+  ExpectServes(program.Ready()[0]);
+  const auto process = std::filesystem::path("/proc") / std::to_string(program.pid());
+  int threads = 0;
+  for (const auto& thread : std::filesystem::directory_iterator(process / "task")) {
+    ++threads;
+    EXPECT_EQ(StatusOf(thread, "CapEff"), "0000000000000000") << thread;
+    EXPECT_EQ(StatusOf(thread, "NoNewPrivs"), "1") << thread;
+    EXPECT_EQ(StatusOf(thread, "Seccomp"), "2") << thread;
+  }
+  EXPECT_GT(threads, 4);
+  Program free(Cpu({"--no-confinement"}));
+  ExpectServes(free.Ready()[0]);
+  EXPECT_EQ(StatusOf(std::filesystem::path("/proc") / std::to_string(free.pid()), "NoNewPrivs"), "0");
+  Program nobody(Cpu({"--user", "no-such-user"}));
+  EXPECT_EQ(nobody.Wait(60), 3);
+  EXPECT_NE(nobody.err().find("no-such-user"), std::string::npos) << nobody.err();
 }
 
 TEST(Process, InterruptEndsItToo) {
