@@ -23,6 +23,9 @@ import http2
 MIB = 1 << 20
 ALLOWED = 192 * MIB  # beyond the idle server
 MARGIN = 256 * MIB   # what comes between two looks, and what malloc keeps
+# What gRPC makes of the bytes that it has read already, on every core, when their connection is ended: a read holds
+# dozens of headers, each 3,500 times as large as what was sent. Without the watch it is over 3 GiB.
+EXPANSION = 640 * MIB
 FILES = 1024         # that a server may open which is flooded with connections
 OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1)
 
@@ -67,6 +70,10 @@ class Server:
         done = subprocess.run([OPTIONS.tilewire, "--server", self.address, "--timeout", "20", "ping"],
                               capture_output=True, check=False)
         return time.monotonic() - begin if done.returncode == 0 else None
+
+    def served(self):
+        """Whether a client gets through that tries again: gRPC drops who comes while its quota is exceeded."""
+        return any(self.ping() is not None for _ in range(10))
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -132,7 +139,7 @@ def rapid_resets(address, path, connections, streams):
 
 
 class Doors(unittest.TestCase):
-    def attack(self, name, make, files=None):
+    def attack(self, name, make, files=None, margin=MARGIN):
         """`make(address)` yields connections, which stay open, and at last what it has sent."""
         with serving() as idle:
             usual = max(idle.ping() for _ in range(5))
@@ -157,20 +164,21 @@ class Doors(unittest.TestCase):
                 caller.join()
             took, sent = time.monotonic() - begin, kept.pop()
             self.assertIsNone(server.process.poll(), server.log)
-            self.assertIsNotNone(server.ping(), "who comes while the attackers are still there")
+            self.assertTrue(server.served(), "who comes while the attackers are still there")
             ended = server.metric("tilewire_connections_ended_total")
             refused = server.metric("tilewire_connections_refused_total")
             for connection in kept:
                 connection.close()
-            self.assertIsNotNone(server.ping(), "who comes afterwards")
+            self.assertTrue(server.served(), "who comes afterwards")
             peak = server.peak()
             failed = pings.count(None)
             if OPTIONS.report:
                 print(f"{name}: sent {sent} in {took:.1f} s; memory {before / MIB:.0f} idle, {peak / MIB:.0f} MiB at most; "
                       f"{refused:.0f} of {len(kept)} connections refused, {ended:.0f} ended; {len(pings)} honest calls, "
                       f"{failed} failed, slowest {max([p for p in pings if p is not None], default=0):.2f} s (at rest {usual:.2f})")
-            self.assertLess(peak, before + ALLOWED + MARGIN)
-            self.assertLess(failed, max(1, len(pings)), "not one honest call in all the time")
+            self.assertLess(peak, before + ALLOWED + margin)
+            if len(pings) >= 5:  # an attack may be over before a second call
+                self.assertLess(failed, len(pings), "not one honest call in all the time")
             self.assertEqual(server.end(), 0, server.log)
 
     def test_more_connections_than_open_files(self):
@@ -181,7 +189,7 @@ class Doors(unittest.TestCase):
         self.attack("D1", lambda address: flood(address, FILES * 4 // 3), files=FILES)
 
     def test_headers_that_expand(self):
-        self.attack("D2", lambda address: expanding_headers(address, 20, 110 * OPTIONS.scale, 4_000))
+        self.attack("D2", lambda address: expanding_headers(address, 20, 220 * OPTIONS.scale, 4_000), margin=EXPANSION)
 
     def test_rapid_resets(self):
         self.attack("D3", lambda address: rapid_resets(address, b"/tilewire.v1.Kernels/Rmse", 10, 4_000 * OPTIONS.scale))

@@ -136,6 +136,8 @@ void Listener::Run() {
     const int wait_ms = asleep ? -1 : memory_.near() ? kLookSoonMs : kLookMs;
     const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
     if (count < 0 && errno != EINTR) Pause();
+    // What somebody new sends may be much within a moment.
+    if (count > 0) look_next_ = std::min(look_next_, last_look_ + std::chrono::milliseconds(kLookSoonMs));
     for (int i = 0; i < count; ++i) {
       const uint64_t key = events[static_cast<size_t>(i)].data.u64;
       if (key == kStop) return;
