@@ -9,10 +9,11 @@
 namespace tilewire::ops {
 
 struct Confinement {
-  bool files = true;               ///< Landlock: only the folders that a server needs
-  bool core_dumps = false;         ///< arrays of callers are in them
-  bool low_port = false;           ///< a port below 1024 will be bound
-  std::string user;                ///< NAME or NAME:GROUP, numbers too, to become; empty: stay
+  bool privileges = true;   ///< capabilities and new privileges are given up
+  bool files = true;        ///< Landlock: only the folders that a server needs; not without `privileges`
+  bool core_dumps = false;  ///< arrays of callers are in them
+  bool low_port = false;    ///< a port below 1024 will be bound
+  std::string user;         ///< NAME or NAME:GROUP, numbers too, to become; empty: stay
   std::vector<std::string> read;   ///< files and folders besides those of every server
   std::vector<std::string> write;  ///< folders whose files may be made, written and removed
 };
