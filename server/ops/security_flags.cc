@@ -27,10 +27,17 @@ Result<std::string> ParseHealthListen(std::string_view flag, std::string_view te
   return ParseAddress(flag, text, AddressUse::kListen);
 }
 
-/// Whether there is one is looked at where it is become.
+/// Only its form: whether there is such a user is looked at where the process becomes it.
 Result<std::string> ParseUser(std::string_view flag, std::string_view text) {
-  (void)flag;
-  return std::string(text);
+  constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-$";
+  const size_t colon = text.find(':');
+  const auto is_name = [&](std::string_view part) {
+    return !part.empty() && part.find_first_not_of(kOfNames) == std::string_view::npos;
+  };
+  if (text.empty() || (is_name(text.substr(0, colon)) &&
+                       (colon == std::string_view::npos || is_name(text.substr(colon + 1)))))
+    return std::string(text);
+  return BadValue(flag, text, "NAME, NAME:GROUP, or numbers");
 }
 
 Flag File(std::string name, std::string Config::*member, std::string help) {
