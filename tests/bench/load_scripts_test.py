@@ -1,4 +1,4 @@
-"""load_peers.py and agree.py at sizes that measure nothing: shape of tables, files that other programs can read, and what
+"""load_peers.py, price.py and agree.py at sizes that measure nothing: shape of tables, files that other programs can read, and what
 is said when a side is missing or differs. Usage: load_scripts_test.py FOLDER"""
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 import unittest
 
 import agree
+import price
 from programs import find_program
 from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
@@ -97,6 +98,22 @@ class LoadPeers(Scripts):
             done = run("load_peers.py", *words)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(named, done.stderr)
+
+
+class Price(Scripts):
+    def test_every_way_has_its_figures(self):
+        done = run("price.py", FOLDER, "--device", "cpu", "--rounds", 1, "--seconds", 0.1, "--mib", "1,1", "--json",
+                   self.file("price.json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(self.read("price.json"))
+        self.assertEqual(report["failed"], [])
+        for row, ways in report["rows"].items():
+            self.assertEqual(list(ways), list(price.WAYS), row)
+            for way in ways.values():
+                self.assertGreater(way["median"], 0)
+        self.assertIn("(", done.stdout)
+        self.assertEqual(run("price.py", FOLDER, "--mib", "1").returncode, 2)
+        self.assertEqual(run("price.py", "/nowhere").returncode, 1)
 
 
 class Agree(Scripts):

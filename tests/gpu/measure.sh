@@ -2,7 +2,7 @@
 # Measures everything that the READMEs' tables hold, from a bundle, and keeps what was printed in a folder.
 #
 #   tests/gpu/measure.sh BUNDLE RESULTS STAGE...      stages: wire windows engine small idle access overload timelines
-#                                                     windowed study sweep agree peers
+#                                                     windowed study sweep agree peers price
 #
 # DEVICE (cuda) is the server's; SCALE (1) divides every size, for a rehearsal: DEVICE=cpu SCALE=64. Needs python3 with numpy for
 # `timelines` and `windowed`, and room for 2 x 8 GiB / SCALE in SCRATCH (a folder in memory; /dev/shm). PEERS is the script that `peers` runs
@@ -178,13 +178,18 @@ peers() {
     ${PEERS:+--peers "$PEERS"} --keep "$results/peers" --json "$results/peers.json" --markdown "$results/peers.md"
 }
 
+# What TLS, tokens and confinement cost.
+price() {
+  python3 "$here/../bench/price.py" "$bundle" --device "$device" --mib "$(mib 64),$(mib 256)" --json "$results/price.json"
+}
+
 # Who ends this script (timeout, Ctrl-C) ends the stage that runs, which then tells what it has; no other begins.
 stopped=""
 trap 'stopped=yes' TERM INT
 failed=()
 for stage in "$@"; do
   case $stage in
-    wire | windows | engine | small | idle | access | overload | timelines | windowed | study | sweep | agree | peers) ;;
+    wire | windows | engine | small | idle | access | overload | timelines | windowed | study | sweep | agree | peers | price) ;;
     *) echo "measure.sh: error: unknown stage $stage" >&2; exit 2 ;;
   esac
   [[ -z $stopped ]] || { failed+=("$stage (stopped before)"); continue; }

@@ -7,7 +7,7 @@
 namespace tilewire::engine {
 namespace {
 
-// Of jobs that need no staging memory. Larger ones gain a few percent at most (tests/bench/README.md
+// Of jobs that need no staging memory. Larger ones gain a few percent at most (tests/bench/RESULTS.md
 // has figures) and keep others from the lanes for longer.
 constexpr int64_t kLargestUnstagedBlock = 16 * kMiB;
 
