@@ -67,7 +67,7 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
                 .host_memory = device_->facts().host_memory,
                 .kernels_reach_pinned = device_->facts().kernels_reach_pinned}),
       leaser_(device_.get()),
-      ceilings_(device_.get(), &admission_, options_.device_bytes, options_.pinned_bytes,
+      ceilings_(device_.get(), &admission_, options_.time, options_.device_bytes, options_.pinned_bytes,
                 [this] { DeviceFailed(); }),
       arrays_(instance_, CompleteLimits(options_.store, admission_.bulk_device_bytes() / 2), &timer_,
               [this] {
