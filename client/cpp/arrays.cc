@@ -61,17 +61,7 @@ Status Client::Impl::Ask(grpc::Status (v1::Arrays::Stub::*method)(grpc::ClientCo
                                                                   Response*),
                          const Request& request, const CallOptions& options, Deadline deadline,
                          Response* response) {
-  std::optional<Retry::Clock::time_point> until;
-  if (deadline) until = Retry::Clock::now() + (*deadline - std::chrono::system_clock::now());
-  Retry retry(options.max_attempts, until);
-  for (;;) {
-    if (options.stop.stop_requested()) return Status(Code::kCancelled, "CANCELLED", "the call was cancelled");
-    Status status = CallOnce(*link_, link_->arrays.get(), method, request, options, deadline, response);
-    if (status.ok()) return status;
-    const auto wait = retry.Next(status, false);
-    if (!wait) return status;
-    Retry::Sleep(*wait, options.stop, link_->connect.wait);
-  }
+  return CallPatiently(*link_, link_->arrays.get(), method, request, options, deadline, response);
 }
 
 Result<ArrayInfo> Client::Impl::Stat(const std::string& id, const CallOptions& options, Deadline deadline) {

@@ -239,7 +239,8 @@ class Client {
   /// The server's catalogue: every operation over representative dtypes and shapes, and the teaching ladder.
   Result<ServerKernels> DescribeKernels(const CallOptions& options = {});
   /// Has the server measure what its machine can do at most, some 100 ms; `BUSY` while it does so for
-  /// somebody else. Not retried. `options` as for Describe.
+  /// somebody else and for nine times as long after, which is waited for within `options.max_attempts`.
+  /// `options` as for Describe.
   Result<ServerCeilings> MeasureCeilings(const CallOptions& options = {});
   /// One round trip to the health service (the server as a whole); not retried. The time it took, or
   /// UNAVAILABLE when the server does not serve. `options`: timeout and stop.

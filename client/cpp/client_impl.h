@@ -52,6 +52,25 @@ Status CallOnce(const Link& link, Stub* stub,
   return FromGrpc((stub->*method)(&context, request, response), context);
 }
 
+/// CallOnce, tried again where that may help: while a busy server says when, and by the deadline.
+template <typename Stub, typename Request, typename Response>
+Status CallPatiently(const Link& link, Stub* stub,
+                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                     const Request& request, const CallOptions& options, Deadline deadline,
+                     Response* response) {
+  std::optional<Retry::Clock::time_point> until;
+  if (deadline) until = Retry::Clock::now() + (*deadline - std::chrono::system_clock::now());
+  Retry retry(options.max_attempts, until);
+  for (;;) {
+    if (options.stop.stop_requested()) return Status(Code::kCancelled, "CANCELLED", "the call was cancelled");
+    Status status = CallOnce(link, stub, method, request, options, deadline, response);
+    if (status.ok()) return status;
+    const auto wait = retry.Next(status, false);
+    if (!wait) return status;
+    Retry::Sleep(*wait, options.stop, link.connect.wait);
+  }
+}
+
 class Client::Impl {
  public:
   Impl(const std::string& address, const ConnectOptions& options)
@@ -84,7 +103,7 @@ class Client::Impl {
   std::optional<std::chrono::nanoseconds> RoundTrip(const CallOptions& options);
   /// Asks for what is not known of resident operands, and so learns the results' specs.
   Status Resolve(CallSpec* spec);
-  /// CallOnce by the stub of Arrays, tried again where that may help.
+  /// CallPatiently by the stub of Arrays.
   template <typename Request, typename Response>
   Status Ask(grpc::Status (v1::Arrays::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
              const Request& request, const CallOptions& options, Deadline deadline, Response* response);

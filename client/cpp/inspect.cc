@@ -43,8 +43,9 @@ Result<ServerKernels> Client::DescribeKernels(const CallOptions& options) {
 Result<ServerCeilings> Client::MeasureCeilings(const CallOptions& options) {
   const Link& link = impl_->link();
   v1::MeasureCeilingsResponse response;
-  TILEWIRE_RETURN_IF_ERROR(CallOnce(link, link.device.get(), &v1::Device::Stub::MeasureCeilings,
-                                    v1::MeasureCeilingsRequest(), options, DeadlineOf(options), &response));
+  TILEWIRE_RETURN_IF_ERROR(CallPatiently(link, link.device.get(), &v1::Device::Stub::MeasureCeilings,
+                                         v1::MeasureCeilingsRequest(), options, DeadlineOf(options),
+                                         &response));
   ServerCeilings ceilings{response.device(), {}};
   for (const v1::Ceiling& ceiling : response.ceilings())
     ceilings.bytes_per_second.emplace_back(ceiling.name(), ceiling.bytes_per_second());
