@@ -21,6 +21,7 @@
 #include "server/engine/device/cpu/device.h"
 #include "server/engine/device/cuda/device.h"
 #include "server/engine/engine.h"
+#include "server/ops/audit_log.h"
 #include "server/ops/config.h"
 #include "server/ops/confinement.h"
 #include "server/ops/logging.h"
@@ -192,7 +193,7 @@ int MostThreads(const ops::Config& config) {
   return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 96;
 }
 
-int Run(const ops::Config& config) {
+int Run(const ops::Config& config, std::shared_ptr<ops::AuditLog> audit) {
   // Now, in words: libraries end the process where they cannot have one.
   if (const Status status = CheckThreads(MostThreads(config)); !status.ok()) return CannotStart(status);
   auto device = OpenDevice(config.device);
@@ -201,8 +202,9 @@ int Run(const ops::Config& config) {
   auto engine = engine::Engine::Make(*std::move(device), EngineOptionsOf(config));
   if (!engine) return CannotStart(engine.error());
 
-  ops::Metrics metrics(ops::Version(), DeviceText((*engine)->facts()),
-                       [&engine] { return (*engine)->stats(); });
+  ops::Metrics metrics(
+      ops::Version(), DeviceText((*engine)->facts()), [&engine] { return (*engine)->stats(); },
+      std::move(audit));
   if (!config.metrics_listen.empty()) {
     const auto bound = metrics.Serve(config.metrics_listen);
     if (!bound) return CannotStart(bound.error());
@@ -253,6 +255,15 @@ int Run(const ops::Config& config) {
 int main(int argc, char** argv) {
   auto parsed = ops::ParseCommandLine(argc, argv);
   if (!parsed.config) return parsed.exit_code;
+  rpc::FileDescriptor audit_file;
+  if (const std::string& path = parsed.config->audit_log; !path.empty()) {
+    auto opened = ops::OpenAuditFile(path);
+    if (!opened) {
+      std::fprintf(stderr, "tilewired: cannot start: %s\n", std::string(opened.error().message()).c_str());
+      return kCannotStart;
+    }
+    audit_file = *std::move(opened);
+  }
   std::vector<std::string> notes;
   if (const Status status = ops::Confine(ConfinementOf(*parsed.config), &notes); !status.ok()) {
     std::fprintf(stderr, "tilewired: cannot start: %s\n", std::string(status.message()).c_str());
@@ -273,7 +284,7 @@ int main(int argc, char** argv) {
   if (const Status status = ops::PrepareProcess(&warning); !status.ok()) return CannotStart(status);
   if (!warning.empty()) ops::LogEvent(spdlog::level::warn, warning);
   try {
-    return Run(*parsed.config);
+    return Run(*parsed.config, audit_file ? std::make_shared<ops::AuditLog>(std::move(audit_file)) : nullptr);
   } catch (const std::system_error& e) {
     return CannotStart(Status(Code::kUnavailable, "INTERNAL_ERROR",
                               std::string("the system refuses a thread, or another thing: ") + e.what()));

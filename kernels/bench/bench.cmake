@@ -32,6 +32,7 @@ target_link_libraries(tilewire_rmse_kernels PRIVATE tilewire_bench_core tilewire
 file(GLOB _bench_host CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/host_*.cc)
 add_executable(tilewire_kernel_bench bench/main.cc bench/registry.cc ${_bench_host})
 target_link_libraries(tilewire_kernel_bench PRIVATE tilewire_bench_core tilewire_kernels)
+tilewire_together(tilewire_kernel_bench)
 tilewire_tell_cuda(bench/registry.cc)
 if(NOT TILEWIRE_HAVE_CUDA)
   target_sources(tilewire_kernel_bench PRIVATE bench/meter_absent.cc)

@@ -62,4 +62,16 @@ void LogCall(const rpc::CallRecord& record) {
   LogEvent(level, "call", fields);
 }
 
+void LogFolded(const FailureKind& kind, uint64_t calls) {
+  std::vector<Field> fields{{"calls", calls}};
+  auto add_text = [&](std::string_view name, std::string_view text) {
+    if (!text.empty()) fields.emplace_back(name, text);
+  };
+  add_text("method", kind.method);
+  add_text("status", kind.status);
+  add_text("reason", kind.reason);
+  add_text("caller", kind.caller);
+  LogEvent(spdlog::level::warn, "calls folded", fields);
+}
+
 }  // namespace tilewire::ops

@@ -3,6 +3,7 @@
 
 #include <spdlog/common.h>
 
+#include "server/ops/failure_fold.h"
 #include "server/rpc/calls/observer.h"
 
 namespace tilewire::ops {
@@ -10,6 +11,10 @@ namespace tilewire::ops {
 /// Logs the event "call" with who, what, how it ended and where the time went; fields that are empty or were
 /// not observed are left out. Thread-safe.
 void LogCall(const rpc::CallRecord& record);
+
+/// Logs the event "calls folded" with what `calls` of them, which have no line of their own, have in common.
+/// Thread-safe.
+void LogFolded(const FailureKind& kind, uint64_t calls);
 
 /// Warn where the server failed its client (overload, faults, expired deadlines), else info: what clients do
 /// wrong is no fault of the server.

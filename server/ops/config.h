@@ -62,6 +62,7 @@ struct Config {
   bool core_dumps = false;                       ///< arrays are in them
   std::string user;                              ///< to become; empty: stay
   double drain_seconds = 30;
+  std::string audit_log;  ///< file; empty: off
   std::string log_format = "text", log_level = "info";
 };
 

@@ -30,7 +30,7 @@ constexpr uint64_t kHandled = kWrite | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_
                               LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
                               LANDLOCK_ACCESS_FS_MAKE_SYM;
 
-Status Errno(const std::string& what) {
+Status FilesErrno(const std::string& what) {
   return Status(Code::kInternal, "INTERNAL_ERROR", "Landlock: " + what + ": " + std::strerror(errno));
 }
 
@@ -46,10 +46,10 @@ Status Allow(int ruleset, const std::string& path, uint64_t file, uint64_t folde
   const Descriptor at{open(path.c_str(), O_PATH | O_CLOEXEC)};
   if (at.fd < 0) return Status();
   struct stat facts {};
-  if (fstat(at.fd, &facts) != 0) return Errno(path);
+  if (fstat(at.fd, &facts) != 0) return FilesErrno(path);
   const landlock_path_beneath_attr rule{.allowed_access = S_ISDIR(facts.st_mode) ? folder : file,
                                         .parent_fd = at.fd};
-  if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) return Errno(path);
+  if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) return FilesErrno(path);
   return Status();
 }
 
@@ -59,12 +59,12 @@ Result<bool> AllowFiles(const std::vector<std::string>& read, const std::vector<
   if (CreateRuleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1) return false;
   const landlock_ruleset_attr attributes{.handled_access_fs = kHandled};
   const Descriptor ruleset{CreateRuleset(&attributes, sizeof(attributes), 0)};
-  if (ruleset.fd < 0) return Fail(Errno("making a ruleset"));
+  if (ruleset.fd < 0) return Fail(FilesErrno("making a ruleset"));
   for (const std::string& path : read)
     if (Status status = Allow(ruleset.fd, path, kReadFile, kRead); !status.ok()) return Fail(status);
   for (const std::string& path : write)
     if (Status status = Allow(ruleset.fd, path, kWriteFile, kWrite); !status.ok()) return Fail(status);
-  if (syscall(SYS_landlock_restrict_self, ruleset.fd, 0) != 0) return Fail(Errno("restricting this thread"));
+  if (syscall(SYS_landlock_restrict_self, ruleset.fd, 0) != 0) return Fail(FilesErrno("restricting this thread"));
   return true;
 }
 

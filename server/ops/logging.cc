@@ -53,8 +53,9 @@ class LineFormatter : public spdlog::formatter {
   LineFormat format_;
 };
 
-/// RFC 3339, UTC, milliseconds.
-std::string Timestamp(spdlog::log_clock::time_point time) {
+}  // namespace
+
+std::string LogTimestamp(spdlog::log_clock::time_point time) {
   using std::chrono::milliseconds;
   const int64_t ms = std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
   const int64_t millis = ((ms % 1000) + 1000) % 1000;
@@ -67,6 +68,8 @@ std::string Timestamp(spdlog::log_clock::time_point time) {
   std::snprintf(fraction.data(), fraction.size(), ".%03dZ", static_cast<int>(millis));
   return std::string(date.data(), used) + fraction.data();
 }
+
+namespace {
 
 std::string_view LevelName(level_enum level) {
   switch (level) {
@@ -128,7 +131,7 @@ std::string NumberText(double number) {
 
 std::string FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
                            std::span<const Field> fields) {
-  std::string line = Timestamp(time);
+  std::string line = LogTimestamp(time);
   std::string name(LevelName(level));
   name.resize(std::max<size_t>(name.size(), 5), ' ');
   line.append(" ").append(name).append(" ");
@@ -146,7 +149,7 @@ std::string FormatTextLine(spdlog::log_clock::time_point time, level_enum level,
 std::string FormatJsonLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
                            std::span<const Field> fields) {
   nlohmann::ordered_json line;
-  line["ts"] = Timestamp(time);
+  line["ts"] = LogTimestamp(time);
   line["level"] = LevelName(level);
   line["msg"] = msg;
   for (const Field& field : fields) {

@@ -52,6 +52,9 @@ void LogEvent(spdlog::level::level_enum level, std::string_view msg, std::span<c
 void LogEvent(spdlog::level::level_enum level, std::string_view msg,
               std::initializer_list<Field> fields = {});
 
+/// RFC 3339, UTC, milliseconds: as lines begin.
+std::string LogTimestamp(spdlog::log_clock::time_point time);
+
 /// The line of an event without its newline; what InitLogging's formats print. For tests and other sinks.
 std::string FormatTextLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level,
                            std::string_view msg, std::span<const Field> fields);

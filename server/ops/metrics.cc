@@ -46,9 +46,10 @@ Metric& Slot(std::atomic<Metric*>* slot, prometheus::Family<Metric>& family, con
 
 }  // namespace
 
-Metrics::Metrics(std::string_view version, std::string_view device, std::function<EngineStats()> engine_stats)
+Metrics::Metrics(std::string_view version, std::string_view device, std::function<EngineStats()> engine_stats,
+                 std::shared_ptr<AuditLog> audit)
     : registry_(std::make_shared<prometheus::Registry>()),
-      process_(std::make_shared<ProcessMetrics>()),
+      process_(std::make_shared<ProcessMetrics>(audit)),
       engine_(engine_stats ? std::make_shared<EngineMetrics>(std::move(engine_stats)) : nullptr),
       calls_family_(BuildCounter()
                         .Name("tilewire_calls_total")
@@ -57,7 +58,12 @@ Metrics::Metrics(std::string_view version, std::string_view device, std::functio
       wall_family_(BuildHistogram()
                        .Name("tilewire_call_wall_seconds")
                        .Help("Time from a call's arrival to its end")
-                       .Register(*registry_)) {
+                       .Register(*registry_)),
+      audit_(std::move(audit)),
+      fold_([this](const FailureKind& kind, uint64_t calls) {
+        LogFolded(kind, calls);
+        if (audit_) audit_->TellFolded(kind, calls);
+      }) {
   BuildGauge()
       .Name("tilewire_build_info")
       .Help("Always 1; the labels say which build serves on which device")
@@ -170,6 +176,7 @@ Result<std::string> Metrics::Serve(const std::string& address) {
 
 void Metrics::StopServing() {
   exposer_.reset();
+  if (audit_) audit_->Flush();  // the process may end without destructors
 }
 
 prometheus::Counter& Metrics::Calls(size_t method, size_t operation, Code code) {
@@ -201,7 +208,9 @@ void Metrics::OnCallEnd(const rpc::CallRecord& record) {
   }
   // Last: once a reader has seen no call in progress, its next reading has all that ended.
   in_progress_[method]->Decrement();
+  if (!record.status.ok() && !fold_.Admit(record)) return;
   LogCall(record);
+  if (audit_) audit_->Tell(record);
 }
 
 void Metrics::Count(const rpc::CallRecord& record, size_t method) {

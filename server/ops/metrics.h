@@ -21,7 +21,9 @@
 #include "kernels/array/status.h"
 #include "server/base/stats.h"
 #include "server/base/timing.h"
+#include "server/ops/audit_log.h"
 #include "server/ops/engine_metrics.h"
+#include "server/ops/failure_fold.h"
 #include "server/ops/process_metrics.h"
 #include "server/rpc/calls/observer.h"
 
@@ -62,7 +64,9 @@ class Metrics : public rpc::CallObserver {
  public:
   /// `device` is "cpu" or "cuda:0 NVIDIA H200"; `engine_stats` is called on scraping threads, until
   /// StopServing returns or this is destroyed. An empty function leaves the engine out.
-  Metrics(std::string_view version, std::string_view device, std::function<EngineStats()> engine_stats);
+  /// `audit` may be null.
+  Metrics(std::string_view version, std::string_view device, std::function<EngineStats()> engine_stats,
+          std::shared_ptr<AuditLog> audit = nullptr);
   ~Metrics() override;
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
@@ -76,7 +80,7 @@ class Metrics : public rpc::CallObserver {
   void StopServing();
 
   void OnCallStart(std::string_view method) override;
-  /// Counts the call and logs its line (access_log.h).
+  /// Counts the call and logs its lines (access_log.h, audit_log.h), unless many fail alike (failure_fold.h).
   void OnCallEnd(const rpc::CallRecord& record) override;
   void OnConnectionOpened() override;
   void OnConnectionClosed() override;
@@ -118,6 +122,8 @@ class Metrics : public rpc::CallObserver {
   std::array<prometheus::Counter*, rpc::kEndingNames.size()> connections_ended_{};
   std::array<prometheus::Counter*, rpc::kWindowClassNames.size()> connections_windows_{};
   prometheus::Counter* connections_narrowed_ = nullptr;
+  const std::shared_ptr<AuditLog> audit_;  // may be null
+  FailureFold fold_;
   std::unique_ptr<prometheus::Exposer> exposer_;  // last: its threads read all of the above
 };
 

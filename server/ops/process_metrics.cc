@@ -94,6 +94,10 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   families.push_back(CounterFamily("tilewire_log_lines_dropped_total",
                                    "Log lines dropped because nobody read stderr",
                                    static_cast<double>(DroppedLogLines())));
+  if (audit_)
+    families.push_back(CounterFamily("tilewire_audit_lines_dropped_total",
+                                     "Lines that are not in --audit-log",
+                                     static_cast<double>(audit_->dropped())));
   return families;
 }
 

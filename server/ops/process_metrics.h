@@ -5,7 +5,11 @@
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
+
+#include "server/ops/audit_log.h"
 
 namespace tilewire::ops {
 
@@ -23,7 +27,12 @@ ProcessStats ReadProcessStats();
 /// Reads at each scrape; what cannot be read is left out. Thread-safe.
 class ProcessMetrics : public prometheus::Collectable {
  public:
+  /// `audit` may be null.
+  explicit ProcessMetrics(std::shared_ptr<const AuditLog> audit) : audit_(std::move(audit)) {}
   std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const std::shared_ptr<const AuditLog> audit_;
 };
 
 }  // namespace tilewire::ops

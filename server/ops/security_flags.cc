@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "server/base/addresses.h"
@@ -20,6 +22,18 @@ Result<std::string> ParseFile(std::string_view flag, std::string_view text) {
   std::string path(text);
   if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
   return BadValue(flag, text, "a readable file");
+}
+
+constexpr const char* kAppended = "an absolute path of a file, in a folder that is there";
+
+/// It is opened, and made, where the server starts.
+Result<std::string> ParseAppended(std::string_view flag, std::string_view text) {
+  const std::filesystem::path path(text);
+  std::error_code error;
+  const bool good = text.empty() || (path.is_absolute() && !std::filesystem::is_directory(path, error) &&
+                                     std::filesystem::is_directory(path.parent_path(), error));
+  if (good) return std::string(text);
+  return BadValue(flag, text, kAppended);
 }
 
 Result<std::string> ParseHealthListen(std::string_view flag, std::string_view text) {
@@ -103,6 +117,8 @@ void AddSecurityFlags(std::vector<Flag>* flags) {
                         ParseHeader,
                         "Header by which --trusted-proxy names the caller, on every call, once"));
   flags->push_back(TrustedProxies());
+  flags->push_back(Text("audit-log", "FILE", &Config::audit_log, kAppended, ParseAppended,
+                        "Who called what, and whether it was done: a JSON line for each call"));
   flags->push_back(Text("health-listen", "ADDR", &Config::health_listen,
                         "host:port, [v6]:port, unix:PATH; port 0 picks one", ParseHealthListen,
                         "Address that answers grpc.health.v1 and nothing else, always in clear: for probes"));

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/program.h"
@@ -63,6 +65,39 @@ TEST(Logs, LibrariesSpeakOurFormat) {
     from_grpc += json.value("library", "") == "grpc";
   }
   EXPECT_GT(from_grpc, 0) << program.err();
+}
+
+/// D7: a flood of refusals is a few lines and a count, in the log and in the audit log.
+TEST(Logs, AFloodOfRefusalsIsFewLinesAndACount) {
+  std::string folder = "/tmp/tilewire-audit-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string file = folder + "/audit.jsonl";
+  std::vector<std::string> arguments = kServe;
+  arguments.insert(arguments.end(), {"--audit-log", file});
+  Program program(arguments);
+  const auto stub = v1::Kernels::NewStub(ConnectTo(program.Ready()[0]));
+  constexpr int kCalls = 2000;
+  for (int i = 0; i < kCalls; ++i) {
+    grpc::ClientContext context;
+    v1::RmseResponse response;
+    EXPECT_EQ(stub->Rmse(&context, {}, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
+
+  std::ifstream lines(file);
+  int64_t told = 0, count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << line;
+    EXPECT_EQ(json["method"], "Kernels.Rmse");
+    EXPECT_EQ(json["status"], "INVALID_ARGUMENT");
+    told += json["calls"].get<int64_t>();
+  }
+  EXPECT_EQ(told, kCalls) << "every call is told of, in a line or in a count";
+  EXPECT_LT(count, kCalls);
+  EXPECT_NE(program.err().find("calls folded calls="), std::string::npos) << program.err();
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ProgramSignals, AHangUpEndsNothing) {

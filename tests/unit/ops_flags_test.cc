@@ -42,6 +42,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "tls-client-ca",
                                        "tokens",
                                        "trusted-proxy",
+                                       "audit-log",
                                        "health-listen",
                                        "store-bytes",
                                        "store-bytes-per-identity",
@@ -118,7 +119,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 54u);
+  EXPECT_EQ(names.size(), 55u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

@@ -1,0 +1,120 @@
+#include "server/ops/audit_log.h"
+
+#include <fcntl.h>
+#include <spdlog/pattern_formatter.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "server/ops/log_sink.h"
+#include "server/ops/logging.h"
+
+namespace tilewire::ops {
+namespace {
+
+constexpr size_t kMostWaitingBytes = 4 << 20;
+
+/// An object of one line; empty text and zeros are left out.
+class Line {
+ public:
+  Line() { json_["ts"] = LogTimestamp(spdlog::log_clock::now()); }
+  Line& Add(const char* name, std::string_view text) {
+    if (!text.empty()) json_[name] = text;
+    return *this;
+  }
+  Line& Add(const char* name, uint64_t number) {
+    if (number > 0) json_[name] = number;
+    return *this;
+  }
+  std::string Text() const {
+    return json_.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+ private:
+  nlohmann::ordered_json json_;
+};
+
+}  // namespace
+
+Result<rpc::FileDescriptor> OpenAuditFile(const std::string& path) {
+  rpc::FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640));
+  if (file) return file;
+  return Fail(Status(
+      Code::kFailedPrecondition, "BAD_VALUE",
+      "--audit-log is " + path + ", which cannot be appended to: " + std::system_category().message(errno)));
+}
+
+std::string_view DecisionOf(const Status& status) {
+  switch (status.code()) {
+    case Code::kOk:
+      return "done";
+    case Code::kUnauthenticated:
+    case Code::kPermissionDenied:
+      return "denied";
+    case Code::kInvalidArgument:
+    case Code::kUnimplemented:
+    case Code::kResourceExhausted:
+    case Code::kNotFound:
+    case Code::kFailedPrecondition:
+      return "refused";
+    default:
+      return "failed";
+  }
+}
+
+AuditLog::AuditLog(rpc::FileDescriptor file)
+    : file_(std::move(file)),
+      sink_(std::make_shared<LogSink>(file_.get(), kMostWaitingBytes,
+                                      [](uint64_t lines) {
+                                        return Line().Add("decision", "dropped").Add("lines", lines).Text() +
+                                               "\n";
+                                      })),
+      logger_("audit", sink_) {
+  logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
+  logger_.set_error_handler([](const std::string&) {});
+}
+
+AuditLog::~AuditLog() = default;
+
+void AuditLog::Tell(const rpc::CallRecord& record) {
+  logger_.info(Line()
+                   .Add("decision", DecisionOf(record.status))
+                   .Add("identity", record.identity)
+                   .Add("caller", record.caller)
+                   .Add("peer", record.peer)
+                   .Add("method", record.method)
+                   .Add("operation", record.operation)
+                   .Add("status", CodeName(record.status.code()))
+                   .Add("reason", record.status.reason())
+                   .Add("bytes_in", record.bytes_in)
+                   .Add("bytes_out", record.bytes_out)
+                   .Add("region_bytes_in", static_cast<uint64_t>(record.timing.region_bytes_in))
+                   .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out))
+                   .Add("calls", uint64_t{1})
+                   .Add("request_id", record.request_id)
+                   .Text());
+}
+
+void AuditLog::TellFolded(const FailureKind& kind, uint64_t calls) {
+  logger_.info(Line()
+                   .Add("decision", "folded")
+                   .Add("caller", kind.caller)
+                   .Add("method", kind.method)
+                   .Add("status", kind.status)
+                   .Add("reason", kind.reason)
+                   .Add("calls", calls)
+                   .Text());
+}
+
+void AuditLog::Flush() {
+  sink_->flush();
+}
+
+uint64_t AuditLog::dropped() const {
+  return sink_->dropped();
+}
+
+}  // namespace tilewire::ops

@@ -1,0 +1,128 @@
+#include "server/ops/audit_log.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "server/ops/metrics.h"
+
+namespace tilewire::ops {
+namespace {
+
+using Json = nlohmann::json;
+
+class AuditLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "tilewire-audit-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path() const { return folder_ / "audit.jsonl"; }
+  std::vector<Json> Read() const {
+    std::ifstream in(path());
+    std::vector<Json> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+  static rpc::CallRecord Call(const Status& status) {
+    rpc::CallRecord record{.method = "Kernels.Rmse",
+                           .operation = "rmse",
+                           .request_id = "r-1",
+                           .peer = "ipv4:1.2.3.4:5",
+                           .identity = "token:ann",
+                           .job = "j-secret",
+                           .caller = "token:ann",
+                           .bytes_in = 16,
+                           .bytes_out = 8};
+    record.status = status;
+    return record;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(AuditLogTest, SaysWhoDidWhatAndWhatBecameOfIt) {
+  {
+    AuditLog log(OpenAuditFile(path()).value());
+    log.Tell(Call(Status()));
+    log.Tell(Call(Status(Code::kUnauthenticated, "IDENTITY", "array a-17 is not 3.5")));
+    log.TellFolded({.caller = "token:ann", .method = "Kernels.Rmse", .status = "UNAVAILABLE"}, 90);
+  }
+  const std::vector<Json> lines = Read();
+  ASSERT_EQ(lines.size(), 3u);
+  Json first = lines[0];
+  EXPECT_EQ(first["ts"].get<std::string>().size(), 24u);
+  first.erase("ts");
+  EXPECT_EQ(first, Json::parse(R"({"decision":"done","identity":"token:ann","caller":"token:ann",
+      "peer":"ipv4:1.2.3.4:5","method":"Kernels.Rmse","operation":"rmse","status":"OK","bytes_in":16,
+      "bytes_out":8,"calls":1,"request_id":"r-1"})"));
+  EXPECT_EQ(lines[1]["decision"], "denied");
+  EXPECT_EQ(lines[1]["reason"], "IDENTITY");
+  EXPECT_EQ(lines[1].dump().find("a-17"), std::string::npos) << "messages may name what callers sent";
+  EXPECT_EQ(lines[2]["decision"], "folded");
+  EXPECT_EQ(lines[2]["calls"], 90);
+}
+
+TEST_F(AuditLogTest, AppendsToWhatIsThereAndIsNotForEverybody) {
+  { AuditLog(OpenAuditFile(path()).value()).Tell(Call(Status())); }
+  { AuditLog(OpenAuditFile(path()).value()).Tell(Call(Status())); }
+  EXPECT_EQ(Read().size(), 2u);
+  struct stat file {};
+  ASSERT_EQ(stat(path().c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & S_IRWXO, 0u);
+}
+
+TEST_F(AuditLogTest, AFileThatCannotBeHadIsNamed) {
+  const auto opened = OpenAuditFile(folder_ / "none" / "audit.jsonl");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), Code::kFailedPrecondition);
+  EXPECT_NE(std::string(opened.error().message()).find("--audit-log is "), std::string::npos);
+}
+
+TEST_F(AuditLogTest, LinesThatAreNotInTheFileAreCounted) {
+  auto log = std::make_shared<AuditLog>(OpenAuditFile("/dev/full").value());
+  {
+    Metrics metrics("1", "cpu", {}, log);
+    rpc::CallRecord call = Call(Status());
+    metrics.OnCallStart(call.method);
+    metrics.OnCallEnd(call);
+    log->Flush();
+    EXPECT_EQ(log->dropped(), 1u);
+    EXPECT_NE(metrics.Render().find("tilewire_audit_lines_dropped_total 1\n"), std::string::npos);
+  }
+}
+
+TEST_F(AuditLogTest, EveryFailedCallIsInALineOrInACount) {
+  constexpr int kCalls = 500;
+  {
+    auto log = std::make_shared<AuditLog>(OpenAuditFile(path()).value());
+    Metrics metrics("1", "cpu", {}, log);
+    const rpc::CallRecord call = Call(Status(Code::kInvalidArgument, "BAD_VALUE", "no"));
+    for (int i = 0; i < kCalls; ++i) {
+      metrics.OnCallStart(call.method);
+      metrics.OnCallEnd(call);
+    }
+  }
+  int64_t calls = 0;
+  for (const Json& line : Read()) calls += line["calls"].get<int64_t>();
+  EXPECT_EQ(calls, kCalls);
+  EXPECT_LT(Read().size(), size_t{kCalls});
+}
+
+TEST(Decisions, AreWordsForStatuses) {
+  EXPECT_EQ(DecisionOf(Status()), "done");
+  EXPECT_EQ(DecisionOf(Status(Code::kPermissionDenied, "POLICY", "")), "denied");
+  EXPECT_EQ(DecisionOf(Status(Code::kResourceExhausted, "BUSY", "")), "refused");
+  EXPECT_EQ(DecisionOf(Status(Code::kCancelled, "CANCELLED", "")), "failed");
+}
+
+}  // namespace
+}  // namespace tilewire::ops
