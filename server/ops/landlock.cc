@@ -49,7 +49,8 @@ Status Allow(int ruleset, const std::string& path, uint64_t file, uint64_t folde
   if (fstat(at.fd, &facts) != 0) return FilesErrno(path);
   const landlock_path_beneath_attr rule{.allowed_access = S_ISDIR(facts.st_mode) ? folder : file,
                                         .parent_fd = at.fd};
-  if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) return FilesErrno(path);
+  if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+    return FilesErrno(path);
   return Status();
 }
 
@@ -64,7 +65,8 @@ Result<bool> AllowFiles(const std::vector<std::string>& read, const std::vector<
     if (Status status = Allow(ruleset.fd, path, kReadFile, kRead); !status.ok()) return Fail(status);
   for (const std::string& path : write)
     if (Status status = Allow(ruleset.fd, path, kWriteFile, kWrite); !status.ok()) return Fail(status);
-  if (syscall(SYS_landlock_restrict_self, ruleset.fd, 0) != 0) return Fail(FilesErrno("restricting this thread"));
+  if (syscall(SYS_landlock_restrict_self, ruleset.fd, 0) != 0)
+    return Fail(FilesErrno("restricting this thread"));
   return true;
 }
 

@@ -15,7 +15,8 @@ struct CallRecord {
   std::string method;     ///< "Kernels.Rmse", "Kernels.Execute"
   std::string operation;  ///< "rmse", "transpose", or empty where none was understood
   std::string request_id, traceparent, peer, identity, job;
-  std::string caller;  ///< whose share of the server it used: the identity, or where an anonymous one came from
+  std::string
+      caller;  ///< whose share of the server it used: the identity, or where an anonymous one came from
   bool joins = false;  ///< a further stream of a job, or an attempt at it: no call of its own
   Status status;
   Timing timing;           ///< wall_us always; the rest where a job ran
