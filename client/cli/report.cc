@@ -59,6 +59,8 @@ ordered_json JsonTiming(const client::Reply& reply) {
   if (t.overlap) out["overlap"] = *t.overlap;
   if (!t.bottleneck.empty()) out["bottleneck"] = t.bottleneck;
   if (t.bottleneck_share) out["bottleneck_share"] = *t.bottleneck_share;
+  if (t.round_trip_us) out["server_round_trip_us"] = *t.round_trip_us;
+  if (t.window_share) out["window_share"] = *t.window_share;
   out["client_wall_us"] = reply.client_wall_us;
   out["attempts"] = reply.attempts;
   out["streamed"] = reply.streamed;
@@ -108,6 +110,10 @@ void PrintTiming(const client::Reply& reply) {
   if (reply.round_trip_us > 0)
     std::fprintf(stderr, "  %-14s%u, %s ms away\n", "connections", t.streams,
                  FormatFixed(reply.round_trip_us / 1000, 1).c_str());
+  // Where it is little, something else limits, and nobody wants to know of windows.
+  if (t.window_share && *t.window_share >= 0.5)
+    std::fprintf(stderr, "  %-14s%s%% of receiving was waiting for windows; more --connections help\n",
+                 "distance", FormatFixed(100 * *t.window_share, 0).c_str());
   if (t.overlap) std::fprintf(stderr, "  %-14s%.2f\n", "overlap", *t.overlap);
   if (t.bytes_copied && bytes > 0)
     std::fprintf(stderr, "  copies per payload byte %.2f\n", static_cast<double>(*t.bytes_copied) / bytes);

@@ -46,6 +46,8 @@ struct Timing {
   std::optional<double> overlap;
   std::string bottleneck;
   std::optional<double> bottleneck_share;
+  /// Of the connection when it came; and how much of receive_us windows and distance explain, 0 to 1.
+  std::optional<double> round_trip_us, window_share;
   uint64_t region_bytes_in = 0, region_bytes_out = 0;  ///< read from and written to regions
   std::optional<uint64_t> bytes_copied;                ///< array bytes that the server's CPU copied
   std::vector<ServerSpan> spans;                       ///< with CallOptions::trace
@@ -108,8 +110,8 @@ struct CallOptions {
   /// Payload of a message, 4 KiB to 4 MiB. 1 MiB is best.
   uint64_t message_bytes = 1 << 20;
   /// Connections that carry a streamed call, at most; 0: one for each 32 MiB, up to 8, and up to half of this
-  /// machine's cores where the server is less than 2 ms away (asked for once, by two health checks, when a
-  /// call of 64 MiB or more comes). The server may grant fewer.
+  /// machine's cores where the server is less than 2 ms away, else one for each 8 MiB, up to 8 (asked for
+  /// once, by two health checks, when a call of 16 MiB or more comes). The server may grant fewer.
   uint32_t connections = 0;
   /// The sink may be called by several threads at once, for different bytes.
   bool concurrent_sink = false;

@@ -93,6 +93,8 @@ Timing FromProto(const v1::Timing& t) {
   out.device = t.device();
   out.bottleneck = t.bottleneck();
   out.bottleneck_share = Optional(t.has_bottleneck_share(), t.bottleneck_share());
+  out.round_trip_us = Optional(t.has_round_trip_us(), t.round_trip_us());
+  out.window_share = Optional(t.has_window_share(), t.window_share());
   out.region_bytes_in = t.region_bytes_in();
   out.region_bytes_out = t.region_bytes_out();
   if (t.has_bytes_copied()) out.bytes_copied = t.bytes_copied();

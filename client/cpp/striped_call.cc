@@ -12,10 +12,14 @@ constexpr uint64_t kHeaderRoom = 64 << 10;  ///< of a message, beside its payloa
 /// A guess, not measured yet: a connection should carry enough to be worth opening, and keeps a core busy
 /// here and one at the server, which may be this machine too.
 constexpr uint64_t kBytesAConnection = 32 << 20;
+/// From afar: what is under way for the first round trips, until windows have grown (tests/bench,
+/// "Distance").
+constexpr uint64_t kBytesAFarConnection = 8 << 20;
 constexpr uint32_t kMaxConnections = 8;
 /// From there on a connection waits more than it works.
 constexpr std::chrono::milliseconds kFar{2};
-static_assert(kBytesWorthAskingDistance == 2 * kBytesAConnection, "with fewer it is one connection anyway");
+static_assert(kBytesWorthAskingDistance == 2 * kBytesAFarConnection,
+              "with fewer it is one connection anyway");
 
 /// Where to reach the server that runs the job, when a balancer may stand between: where this client reaches
 /// it already, if that is one of its own addresses, or if none of those is of the kind that this client uses.
@@ -44,7 +48,8 @@ std::vector<uint64_t> BytesOfEach(const CallSpec& spec) {
 uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores, std::chrono::nanoseconds round_trip) {
   const bool far = round_trip >= kFar;
   const auto most = far ? kMaxConnections : std::clamp(cores / 2, 1u, kMaxConnections);
-  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kBytesAConnection, 1, most));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(bytes / (far ? kBytesAFarConnection : kBytesAConnection), 1, most));
 }
 
 StripedCall::StripedCall(const CallSpec& spec, StreamChannels* channels, uint32_t connections)
@@ -65,8 +70,12 @@ Attempt StripedCall::Run() {
     CancelAll();
   }
   // Those that are still on their way in are not needed.
-  for (Joiner& joiner : joiners_)
-    if (first.ok() && !joiner.call->opened()) joiner.call->Cancel();
+  {
+    const MutexLock lock(mutex_);
+    over_ = true;
+    for (Joiner& joiner : joiners_)
+      if (first.ok() && !joiner.call->opened()) joiner.call->Cancel();
+  }
   for (Joiner& joiner : joiners_) {
     joiner.thread.join();
     if (auto channel = joiner.call->TakeChannel()) channels_->Return(std::move(channel), joiner.address);
@@ -106,10 +115,21 @@ Status StripedCall::OnOpened(const v1::Opened& opened) {
 
 void StripedCall::Join(Joiner* joiner, const std::string& job) {
   joiner->status = joiner->call->RunJoined(job);
+  if (MayGoWhereTheFirstWent(*joiner)) joiner->status = joiner->call->RunJoined(job);
   if (joiner->call->opened() && !joiner->status.ok()) CancelAll();
   const MutexLock lock(mutex_);
   joiner->ended = true;
   ended_.NotifyAll();
+}
+
+bool StripedCall::MayGoWhereTheFirstWent(Joiner& joiner) {
+  const bool unreached = !joiner.call->opened() && joiner.status.code() == Code::kUnavailable;
+  if (!unreached || joiner.address == channels_->address()) return false;
+  const MutexLock lock(mutex_);
+  if (over_) return false;
+  joiner.address = channels_->address();
+  joiner.call = std::make_unique<StreamCall>(spec_, &stripe_, channels_->Take(joiner.address));
+  return true;
 }
 
 void StripedCall::AwaitOutput() {

@@ -18,7 +18,7 @@ namespace tilewire::client {
 /// a server so far away: near ones are limited by cores, far ones by what is under way on each.
 uint32_t WorthwhileConnections(uint64_t bytes, uint32_t cores, std::chrono::nanoseconds round_trip = {});
 /// Of calls with fewer bytes the distance makes no difference.
-inline constexpr uint64_t kBytesWorthAskingDistance = 64 << 20;
+inline constexpr uint64_t kBytesWorthAskingDistance = 16 << 20;
 
 /// Runs one attempt: the first stream on the calling thread, each further one on a thread and a connection of
 /// its own, opened once the server has admitted the job. Streams that cannot join are done without. Not
@@ -41,6 +41,9 @@ class StripedCall {
 
   Status OnOpened(const v1::Opened& opened);
   void Join(Joiner* joiner, const std::string& job);
+  /// Whether one that could not reach the server's own address has another stream now, to where the first one
+  /// got through: servers behind relays and forwarded ports do not know by which address clients reach them.
+  bool MayGoWhereTheFirstWent(Joiner& joiner);
   /// Waits until all output is here, or no joined stream is left that could bring any.
   void AwaitOutput();
   void CancelAll();

@@ -48,6 +48,8 @@ struct Timing {
   double overlap = -1;  ///< < 0: not observed
   std::string bottleneck;
   double bottleneck_share = -1;  ///< of its measured rate; < 0: nothing to compare with
+  double round_trip_us = -1;     ///< of the connection when it came; < 0: not measured
+  double window_share = -1;      ///< of kReceive, that a window for each round trip takes; < 0: not known
   std::vector<Span> spans;       ///< only with trace
   uint64_t spans_dropped = 0;    ///< that found no room among them
   TimePoint origin;              ///< zero of the spans

@@ -50,6 +50,8 @@ void LogCall(const rpc::CallRecord& record) {
   }
   if (timing.overlap >= 0) fields.emplace_back("overlap", timing.overlap);
   add_text("bottleneck", timing.bottleneck);
+  if (timing.round_trip_us >= 0) fields.emplace_back("round_trip_us", timing.round_trip_us);
+  if (timing.window_share >= 0) fields.emplace_back("window_share", timing.window_share);
   add_text("device", timing.device);
   if (timing.blocks > 0) fields.emplace_back("blocks", timing.blocks);
   if (timing.streams > 1) fields.emplace_back("streams", timing.streams);

@@ -34,7 +34,8 @@ Status GrpcServers::StartOne(WindowClass window) {
   const bool is_near = window == WindowClass::kNear;
   // What a wide window is counted as; how wide it is its probe decides.
   const int64_t bytes = is_near ? options_.receive.window : kWideWindowBytes[i];
-  receiving_[i] = std::make_unique<Receiving>(Receiving{bytes, is_near ? &near_accounts_ : &wide_accounts_});
+  receiving_[i] = std::make_unique<Receiving>(Receiving{
+      .window = bytes, .shared = !is_near, .accounts = is_near ? &near_accounts_ : &wide_accounts_});
   auto server = GrpcServer::Start(shared_, receiving_[i].get(),
                                   {.window = is_near ? bytes : 0,
                                    .quota = is_near ? &near_quota_ : &wide_quota_,

@@ -87,6 +87,86 @@ TEST(Distance, OurClientsGetThereToo) {
   EXPECT_GE(server.observer().windows(WindowClass::kFar), 1);
 }
 
+TEST(Distance, IsToldInTheTiming) {
+  TestServer server(FarToo(8));
+  const Relay relay(server.address(), kOneWay);
+  const std::string a = Floats(8 << 20, 3);
+  const std::array<int64_t, 1> shape{8 << 20};
+  const auto source = client::ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), a.data());
+  auto client = client::Client::Connect(relay.address());
+  const auto reply = client.Rmse(source, source);  // 64 MiB
+  ASSERT_TRUE(reply.has_value()) << reply.error().ToString();
+  const client::Timing& timing = reply->reply.timing;
+  EXPECT_GE(reply->reply.round_trip_us, 20'000) << "asked for, because it decides on connections";
+  EXPECT_EQ(timing.streams, 8u) << "one for 8 MiB, from afar";
+  ASSERT_TRUE(timing.round_trip_us && timing.window_share);
+  EXPECT_GE(*timing.round_trip_us, 20'000);
+  EXPECT_GT(*timing.window_share, 0);
+  EXPECT_LE(*timing.window_share, 1);
+  const auto near = client::Client::Connect(server.address()).Rmse(source, source);
+  ASSERT_TRUE(near.has_value()) << near.error().ToString();
+  ASSERT_TRUE(near->reply.timing.round_trip_us);
+  EXPECT_LT(*near->reply.timing.round_trip_us, *timing.round_trip_us);
+}
+
+/// An address that refuses connections for as long as it lives.
+class Nobody {
+ public:
+  Nobody() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(socket_.get(), any, bytes), 0);
+    EXPECT_EQ(getsockname(socket_.get(), any, &bytes), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  FileDescriptor socket_;
+  int port_ = 0;
+};
+
+/// A forwarded port: the server's own addresses lead nowhere from where its clients are.
+TEST(Distance, FurtherConnectionsGoWhereTheFirstGotThrough) {
+  TestServer::Options options = FarToo(4);
+  const Nobody nobody;
+  options.rpc.advertise = {nobody.address()};
+  TestServer server(options);
+  const Relay relay(server.address(), kOneWay);
+  const std::string a = Floats(4 << 20, 3);
+  const std::array<int64_t, 1> shape{4 << 20};
+  const auto source = client::ArraySource::FromMemory(MakeSpec(DType::kF32, shape).value(), a.data());
+  client::CallOptions call;
+  call.connections = 3;
+  const auto reply = client::Client::Connect(relay.address()).Rmse(source, source, {}, call);
+  ASSERT_TRUE(reply.has_value()) << reply.error().ToString();
+  EXPECT_EQ(reply->values.front(), 0);
+  EXPECT_EQ(reply->reply.timing.streams, 3u);
+}
+
+/// Streams of one connection share its window, so that many of them need no more memory than their messages.
+TEST(Distance, StreamsOfAConnectionCountItsWindowOnce) {
+  TestServer server(FarToo(2));
+  const Relay relay(server.address(), kOneWay);
+  const auto far = ConnectTo(relay.address());
+  constexpr int kStreams = 4;
+  std::vector<std::unique_ptr<RawStream>> streams;
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(std::make_unique<RawStream>(far));
+    ASSERT_TRUE(streams.back()->Open(TransposeOpen(v1::DTYPE_F32, {1000})));
+  }
+  const std::string a = Floats(1000, 1);
+  for (const auto& stream : streams) {
+    ASSERT_TRUE(stream->SendAll(0, a));
+    EXPECT_TRUE(stream->End().ok());
+    EXPECT_TRUE(stream->output == a);
+  }
+  EXPECT_EQ(server.observer().windows(WindowClass::kFar), 1);
+}
+
 TEST(Distance, PlacesRunOutAndComeBack) {
   TestServer server(FarToo(1));
   const Relay relay(server.address(), kOneWay);

@@ -71,7 +71,8 @@ TEST(Stripe, ConnectionsFollowSizeAndCores) {
   using std::chrono::microseconds;
   EXPECT_EQ(WorthwhileConnections(1000 * kEach, 2, microseconds(1999)), 1u);
   EXPECT_EQ(WorthwhileConnections(1000 * kEach, 2, microseconds(2000)), 8u) << "from afar cores are no limit";
-  EXPECT_EQ(WorthwhileConnections(3 * kEach, 2, microseconds(40'000)), 3u);
+  EXPECT_EQ(WorthwhileConnections(kEach, 2, microseconds(40'000)), 4u) << "8 MiB each";
+  EXPECT_EQ(WorthwhileConnections(kEach / 2 - 1, 2, microseconds(40'000)), 1u);
   EXPECT_EQ(CallOptions().connections, 0u) << "as many as are worth it, unless asked otherwise";
 }
 

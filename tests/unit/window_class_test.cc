@@ -14,8 +14,8 @@ constexpr int64_t kMiddleBytes = PlaceBytes(kMiddle), kFarBytes = PlaceBytes(kFa
 
 TEST(WindowClass, FollowsTheRoundTrip) {
   EXPECT_EQ(NeededFor(microseconds(0)), kNear);
-  EXPECT_EQ(NeededFor(microseconds(200)), kNear);
-  EXPECT_EQ(NeededFor(microseconds(1'999)), kNear);
+  EXPECT_EQ(NeededFor(microseconds(99)), kNear);
+  EXPECT_EQ(NeededFor(microseconds(100)), kMiddle) << "half the rate of a connection is lost from here on";
   EXPECT_EQ(NeededFor(milliseconds(2)), kMiddle);
   EXPECT_EQ(NeededFor(milliseconds(10)), kMiddle);
   EXPECT_EQ(NeededFor(milliseconds(15)), kFar);

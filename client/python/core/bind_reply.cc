@@ -34,6 +34,8 @@ void BindReply(nb::module_& module) {
       .def_ro("overlap", &Timing::overlap)
       .def_ro("bottleneck", &Timing::bottleneck)
       .def_ro("bottleneck_share", &Timing::bottleneck_share)
+      .def_ro("round_trip_us", &Timing::round_trip_us)
+      .def_ro("window_share", &Timing::window_share)
       .def_ro("region_bytes_in", &Timing::region_bytes_in)
       .def_ro("region_bytes_out", &Timing::region_bytes_out)
       .def_ro("bytes_copied", &Timing::bytes_copied);

@@ -57,7 +57,7 @@ Status Call::FinalStatus(const Status& status) const {
 void Call::Ended(const Status& status) {
   const auto job = job_.get();
   // A joined stream tells only that it was there.
-  record_.End(status, job && stream_number() == 0 ? job->timing() : Timing());
+  record_.End(status, job && stream_number() == 0 ? TimingOf(*job) : Timing());
   AddRetryPushback(status, &context_);
 }
 

@@ -60,6 +60,12 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   Status FinalStatus(const Status& status) const;
   /// As Record::Took.
   void Took(size_t message_bytes) { record_.Took(message_bytes); }
+  /// Of its connection; null where nobody knows it.
+  const std::shared_ptr<ConnectionAccount>& account() const { return record_.account(); }
+  /// As Record::SetWindow.
+  void TellWindow(int64_t bytes) { record_.SetWindow(bytes); }
+  /// Where the time of `job`, the call's, went, and how far away its client is.
+  Timing TimingOf(const engine::Job& job) const { return record_.WithDistance(job.timing()); }
   /// Remembers how the call ended, and what to tell about the time it took.
   void Ended(const Status& status);
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.

@@ -83,7 +83,7 @@ int64_t NextMessageBytes(size_t message_bytes) {
 /// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
 /// and its look-ahead.
 int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
-  return call.receive_window() + NextMessageBytes(message_bytes);
+  return call.own_window() + NextMessageBytes(message_bytes);
 }
 
 /// One message after Open.
@@ -185,9 +185,17 @@ void MessageRead::Complete(bool ok) {
   Ahead::Complete(ok);
 }
 
+Status ExecuteCall::HoldWindow() {
+  TellWindow(receiving_.window + kUsualMessageBytes);
+  const std::shared_ptr<ConnectionAccount> connection = account();
+  if (receiving_.shared && connection) return window_share.Join(connection, receiving_.window);
+  own_window_ = receiving_.window;
+  return holding.Reach(own_window_);
+}
+
 Task<Status> ExecuteCall::Serve() {
   ExecuteCall& call = *this;
-  if (Status status = call.holding.Reach(call.receive_window()); !status.ok()) co_return status;
+  if (Status status = call.HoldWindow(); !status.ok()) co_return status;
   auto opening = co_await ReadOpen(call);
   if (!opening) co_return opening.error();
   const bool joins = opening->operation == nullptr;

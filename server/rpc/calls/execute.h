@@ -15,6 +15,7 @@
 #include "server/rpc/transport/allowance.h"
 #include "server/rpc/transport/receiving.h"
 #include "server/rpc/transport/slices.h"
+#include "server/rpc/transport/window_share.h"
 
 namespace tilewire::rpc {
 
@@ -36,24 +37,29 @@ class ExecuteCall final : public StreamCall {
       : StreamCall(shared, std::move(method), queue),
         stream(&context()),
         holding(&receive->accounts->streams),
+        window_share(&receive->accounts->streams),
         held_ahead(&receive->accounts->ahead),
-        receive_window_(receive->window),
+        receiving_(*receive),
         put_only_(put_only) {}
   Task<Status> Serve() override;
   void StartWrite(const grpc::ByteBuffer& message, void* tag) override { stream.Write(message, tag); }
   void StartFinish(const grpc::Status& status, void* tag) override { stream.Finish(status, tag); }
   bool put_only() const { return put_only_; }
-  /// Bytes that gRPC may hold of it unread.
-  int64_t receive_window() const { return receive_window_; }
+  /// Holds what gRPC may hold of it unread. As Allowance::Take.
+  Status HoldWindow();
+  /// Bytes of that which are this stream's alone.
+  int64_t own_window() const { return own_window_; }
 
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   Holding holding;
+  WindowShare window_share;
   Holding held_ahead;     ///< for the message after the one being staged
   MessageRead next_read;  ///< stays while it is pending
   std::unique_ptr<engine::Intake> intake;
 
  private:
-  const int64_t receive_window_;
+  const Receiving receiving_;
+  int64_t own_window_ = 0;
   const bool put_only_;
 };
 

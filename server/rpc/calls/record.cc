@@ -42,6 +42,19 @@ void Record::Start(const Metadata* metadata, TimePoint arrived) {
   shared_->observer->OnCallStart(told_.method);
 }
 
+Timing Record::WithDistance(Timing timing) const {
+  const double round_trip_us = account_ ? account_->round_trip_us.load() : -1;
+  if (round_trip_us < 0) return timing;
+  timing.round_trip_us = round_trip_us;
+  const double receive_us = timing.of(Stage::kReceive);
+  if (window_ == 0 || receive_us <= 0 || timing.bytes_in == 0) return timing;
+  // A stream sends a window in a round trip at most; its job's other streams are taken to be alike.
+  const double bytes = static_cast<double>(timing.bytes_in) / std::max(timing.streams, 1u);
+  const double round_trips = bytes / static_cast<double>(window_);
+  timing.window_share = std::min(1.0, round_trips * round_trip_us / receive_us);
+  return timing;
+}
+
 void Record::End(const Status& status, Timing timing) {
   told_.status = status;
   told_.timing = std::move(timing);

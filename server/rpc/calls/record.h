@@ -29,6 +29,12 @@ class Record {
   void SetJob(const std::string& job) { told_.job = job; }
   void SetJoins() { told_.joins = true; }
 
+  /// Bytes that its stream may send in a round trip.
+  void SetWindow(int64_t bytes) { window_ = bytes; }
+  const std::shared_ptr<ConnectionAccount>& account() const { return account_; }
+  /// Adds how far away the client is, and how much of the time to receive that explains.
+  Timing WithDistance(Timing timing) const;
+
   /// A message of that many bytes was taken from the call's connection.
   void Took(size_t message_bytes) {
     if (account_) account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
@@ -46,6 +52,7 @@ class Record {
   TimePoint arrived_;
   CallRecord told_;
   std::shared_ptr<ConnectionAccount> account_;
+  int64_t window_ = 0;  ///< 0: not of a stream
 };
 
 }  // namespace tilewire::rpc

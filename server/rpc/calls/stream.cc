@@ -87,7 +87,7 @@ QueueTask<Status> SendResult(StreamCall& call, std::vector<std::string> inlined)
     array->set_data(std::move(inlined[i]));
   }
   response.mutable_result()->set_numeric_version(std::string(operation.numeric_version()));
-  ToProto(call.job->timing(), response.mutable_result()->mutable_timing());
+  ToProto(call.TimingOf(*call.job), response.mutable_result()->mutable_timing());
   if (!co_await Write(call, response)) co_return Disconnected();
   co_return Status();
 }

@@ -39,12 +39,12 @@ std::string ReplyHeader(const ArraySpec& array) {
 }
 
 /// Everything after the last one's; all of it where results are not in the reply.
-std::string ReplyTail(const engine::Job& job) {
+std::string ReplyTail(const UnaryCall& call, const engine::Job& job) {
   v1::ComputeResponse tail;
   for (size_t i = 0; !job.hands_out() && i < job.operation().results().size(); ++i)
     DescribeResult(job, i, tail.add_results());
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
-  ToProto(job.timing(), tail.mutable_timing());
+  ToProto(call.TimingOf(job), tail.mutable_timing());
   return tail.SerializeAsString();
 }
 
@@ -109,7 +109,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
     answer.AddCopy((*piece)->data, (*piece)->bytes);
     job->CountCopied((*piece)->bytes);
   }
-  answer.AddCopy(ReplyTail(*job));
+  answer.AddCopy(ReplyTail(call, *job));
   *reply = answer.Build();
   co_return Status();
 }

@@ -59,6 +59,8 @@ void ToProto(const Timing& timing, v1::Timing* out) {
     s->set_bytes(span.bytes);
     s->set_operand(span.operand);
   }
+  if (timing.round_trip_us >= 0) out->set_round_trip_us(timing.round_trip_us);
+  if (timing.window_share >= 0) out->set_window_share(timing.window_share);
   out->set_spans_dropped(timing.spans_dropped);
 }
 

@@ -65,6 +65,7 @@ void Arrivals::Ended(Id id) {
 }
 
 void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration round_trip) {
+  measured_(id, round_trip);
   const WindowClass needed = NeededFor(round_trip), given = places_.Take(id, needed);
   observer_->OnConnectionWindow(needed, given);
   if (given != needed) {

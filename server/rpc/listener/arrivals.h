@@ -39,9 +39,13 @@ class Arrivals {
   /// Takes a connected socket and closes it when it is done with it.
   using HandOver = std::function<void(FileDescriptor connection, Entrance by)>;
 
-  Arrivals(WindowOptions options, HandOver hand_over, ConnectionObserver* observer)
+  /// Told how far the other end of a connection is, before it is handed over.
+  using Measured = std::function<void(Id, Clock::duration round_trip)>;
+
+  Arrivals(WindowOptions options, HandOver hand_over, Measured measured, ConnectionObserver* observer)
       : options_(std::move(options)),
         hand_over_(std::move(hand_over)),
+        measured_(std::move(measured)),
         observer_(observer),
         places_(options_.wide_bytes) {}
 
@@ -73,6 +77,7 @@ class Arrivals {
 
   const WindowOptions options_;
   const HandOver hand_over_;
+  const Measured measured_;
   ConnectionObserver* const observer_;
   WindowPlaces places_;
   std::unordered_map<Id, Waiting> waiting_;

@@ -43,6 +43,13 @@ void Connections::With(Id id, const std::function<void(int second)>& use) const 
   if (found != all_.end()) use(found->second.second.get());
 }
 
+void Connections::SetRoundTrip(Id id, Clock::duration round_trip) {
+  const MutexLock lock(mutex_);
+  const auto found = all_.find(id);
+  if (found != all_.end())
+    found->second.account->round_trip_us = std::chrono::duration<double, std::micro>(round_trip).count();
+}
+
 void Connections::Remove(Id id) {
   std::optional<Connection> gone;  // closed without the lock
   {

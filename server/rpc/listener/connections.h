@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/base/mutex.h"
+#include "server/base/timing.h"
 #include "server/rpc/listener/account.h"
 #include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
@@ -34,6 +35,8 @@ class Connections {
   Id Add(Peer peer, FileDescriptor second);
   /// Calls `use` with its descriptor, where it is known.
   void With(Id id, const std::function<void(int second)>& use) const;
+  /// How far its other end is. No-op where it is not known.
+  void SetRoundTrip(Id id, Clock::duration round_trip);
   /// It has ended. No-op where it is not known.
   void Remove(Id id);
   /// All have ended.

@@ -99,7 +99,10 @@ Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
 }
 
 void Listener::Start(HandOver hand_over, WindowOptions windows) {
-  arrivals_ = std::make_unique<Arrivals>(std::move(windows), std::move(hand_over), observer_);
+  arrivals_ = std::make_unique<Arrivals>(
+      std::move(windows), std::move(hand_over),
+      [this](Connections::Id id, Clock::duration round_trip) { connections_.SetRoundTrip(id, round_trip); },
+      observer_);
   thread_ = std::thread([this] { Run(); });
 }
 

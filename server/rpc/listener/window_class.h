@@ -20,12 +20,12 @@ inline constexpr std::array<std::string_view, kWindowClasses> kWindowClassNames{
 /// From which round trip on a class is worth its memory: until then a narrower window and a message for each
 /// round trip are as much as one connection carries.
 inline constexpr std::array<Clock::duration, kWindowClasses> kRoundTrips{
-    Clock::duration::zero(), std::chrono::milliseconds(2), std::chrono::milliseconds(15)};
-/// Bytes that a stream is counted to send unread. Near ones have a fixed window, --receive-window. To wide
-/// ones gRPC's probe grants what the distance takes: 4 MiB where little flows, and twice what is under way
-/// where more does, for a connection at full speed from 40 ms away some 16 to 32 MiB. A fixed window is no
-/// choice: without its probe gRPC 1.51 never grants a whole connection more than 64 KiB beside the message
-/// that is being read.
+    Clock::duration::zero(), std::chrono::microseconds(100), std::chrono::milliseconds(15)};
+/// Bytes that the streams of a connection are counted to send unread, together; near ones each. Near ones
+/// have a fixed window, --receive-window. To wide ones gRPC's probe grants what the distance takes: 4 MiB
+/// where little flows, and twice what is under way where more does, for a connection at full speed from 40 ms
+/// away some 16 to 32 MiB. A fixed window is no choice: without its probe gRPC 1.51 never grants a whole
+/// connection more than 64 KiB beside the message that is being read.
 inline constexpr std::array<int64_t, kWindowClasses> kWideWindowBytes{0, 4 * kMiB, 16 * kMiB};
 /// What a place takes: a window, and a message that is being read besides.
 constexpr int64_t PlaceBytes(WindowClass of) {

@@ -26,7 +26,8 @@ struct ReceiveAccounts {
 
 /// How one of gRPC's servers receives.
 struct Receiving {
-  int64_t window = 0;  ///< bytes of a stream that gRPC may hold unread
+  int64_t window = 0;   ///< bytes of a stream that gRPC may hold unread,
+  bool shared = false;  ///< or of all streams of a connection together
   ReceiveAccounts* accounts = nullptr;
 };
 

@@ -39,6 +39,8 @@ class Timing:
     overlap: float | None  #: sum of the stages over the time that they took together
     bottleneck: str  #: the stage that took longest
     bottleneck_share: float | None  #: of what it can do at most
+    round_trip_us: float | None  #: to the client and back, as the server measured it when the connection came
+    window_share: float | None  #: of receive_us, that windows and distance explain, 0 to 1: near 1, more connections help
     numeric_version: str  #: such as ``"rmse.1"``
     attempts: int  #: 2 or more when it was retried
     streamed: bool  #: in chunks, not as one message
