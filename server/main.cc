@@ -117,6 +117,7 @@ rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
                           .most_failed_calls = config.max_failed_calls,
                           .memory_bytes = config.memory_bytes},
           .idle_seconds = config.idle_seconds,
+          .least_rate = static_cast<double>(config.least_rate),
           .reflection = config.reflection,
           .identity_header = config.identity_header,
           .trusted_proxies = TrustedProxies(config),

@@ -78,6 +78,8 @@ class Engine {
   Result<std::shared_ptr<Job>> Find(const std::string& job, const std::string& identity);
   /// Refuses everything that waits and every later Open with `why`; running jobs go on.
   void Close(const Status& why) { admission_.Close(why); }
+  /// Whether a job waits to be admitted.
+  bool AnybodyWaits() const { return admission_.AnybodyWaits(); }
 
   /// The launches of an operation (`text` tells it to people), or, with null, the catalogue; see
   /// Introspection. Needs no admission: nothing is launched or leased. UNAVAILABLE when the device has

@@ -48,8 +48,9 @@ struct Config {
   /// Of each caller; 0: no bound of his own.
   int64_t max_in_flight_per_identity = 0, queue_length_per_identity = 0;
   int64_t calls_per_second_per_identity = 0, bytes_per_second_per_identity = 0;
-  std::string metrics_listen;  ///< empty: off
-  std::string health_listen;   ///< empty: off
+  int64_t least_rate = 64 << 10;  ///< bytes a second of a job, while others wait; 0: any
+  std::string metrics_listen;     ///< empty: off
+  std::string health_listen;      ///< empty: off
   bool reflection = false;
   std::string tls_cert, tls_key, tls_client_ca;  ///< files; empty: off
   std::string tls_client = "optional";           ///< or required

@@ -29,6 +29,7 @@ class ServerImpl final : public Server {
                               .trusted_proxies = options.trusted_proxies,
                               .anonymous = options.anonymous};
     shared_.idle_seconds = options.idle_seconds;
+    shared_.least_rate = options.least_rate;
   }
   ~ServerImpl() override { Shutdown(Clock::now()); }
 

@@ -22,6 +22,7 @@ struct ServerOptions {
   ReceiveLimits receive;
   ConnectionLimits connections;
   double idle_seconds = 30;
+  double least_rate = 64 << 10;  ///< bytes a second that a job moves while others wait; 0: any
   bool reflection = false;
   std::string identity_header;                        ///< empty: off
   std::vector<Identity> trusted_proxies{Identity{}};  ///< whose identity_header counts

@@ -86,6 +86,38 @@ TEST_P(Idle, SlowButSteadyIsProgress) {
   ExpectUnharmed(server);
 }
 
+/// D4: a job that is fed so slowly that it might last for days, beside one that waits for its place.
+TEST_P(Idle, SlowJobsGiveWayToThoseThatWait) {
+  auto options = OwnTime();
+  options.engine.max_in_flight = 1;
+  options.rpc.least_rate = 64 << 10;
+  TestServer server(device(), options);
+  const std::string a = Floats(500'000, 1);
+  RawStream slow(server.Connect(), OwnTimeOfServer::kDeadline);
+  ASSERT_TRUE(slow.Open(TransposeOpen(v1::DTYPE_F32, kIdleShape)));
+  const uint64_t block = slow.opened.block_bytes();
+  const auto feed = [&](uint64_t i) {
+    ASSERT_TRUE(slow.SendAll(0, a, block, i * block, (i + 1) * block));
+    ASSERT_TRUE(HasArrived(server, slow, (i + 1) * block));
+    time_.Pass(server, 3);  // a block in 15 s
+  };
+  for (uint64_t i = 0; i < 4; ++i) feed(i);
+  EXPECT_FALSE(OwnTimeOfServer::GivenUp(server, slow)) << "nobody needs what it has";
+
+  std::promise<grpc::Status> waiting;
+  std::thread other([&] {
+    RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
+    if (raw.Open(TransposeOpen(v1::DTYPE_F32, kIdleShape))) raw.SendAll(0, a);
+    waiting.set_value(raw.End());
+  });
+  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  ExpectError(time_.DrainWhileItPasses(server, slow), kLate, "IDLE");
+  const auto status = waiting.get_future().get();
+  other.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  ExpectUnharmed(server);
+}
+
 /// Sends everything; the device stands still from before the last block on.
 void SendToHeldDevice(TestServer& server, RawStream& raw, Gate& gate, const std::string& data) {
   const uint64_t block = raw.opened.block_bytes(), before = data.size() / block * block;

@@ -16,13 +16,23 @@ using std::chrono::seconds;
 
 constexpr seconds kIdle(40);
 constexpr int64_t kWatchedBlock = 1000;
+constexpr double kLeastRate = 100;
+constexpr Clock::duration kLook = Clock::duration(kSlowFor) / 8;  ///< so often the watch looks
 
 class IdleWatchTest : public ::testing::Test {
  protected:
   IdleWatchTest() {
-    watch_.Start(
-        owner_, &timer_, std::chrono::duration<double>(kIdle).count(), kWatchedBlock,
-        [this] { return sharers_; }, [this](bool cut) { given_up_ = cut; });
+    watch_.Start(owner_, &timer_,
+                 {.idle_seconds = std::chrono::duration<double>(kIdle).count(),
+                  .block_bytes = kWatchedBlock,
+                  .least_rate = kLeastRate},
+                 {.sharers = [this] { return sharers_; },
+                  .moved = [this] { return moved_; },
+                  .others_wait = [this] { return others_wait_; }},
+                 [this](Late why, bool cut) {
+                   why_ = why;
+                   given_up_ = cut;
+                 });
   }
   ~IdleWatchTest() override {
     watch_.Stop();
@@ -30,7 +40,7 @@ class IdleWatchTest : public ::testing::Test {
   }
   /// In steps, after each of which the watch looks.
   void Pass(Clock::duration by) {
-    constexpr Clock::duration kStep = kIdle / 8;
+    constexpr Clock::duration kStep = kLook;
     for (; by > kStep; by -= kStep) engine::testing::Pass(time_, timer_, kStep);
     engine::testing::Pass(time_, timer_, by);
   }
@@ -39,6 +49,9 @@ class IdleWatchTest : public ::testing::Test {
   Timer timer_{&time_};
   std::shared_ptr<int> owner_ = std::make_shared<int>(0);
   int sharers_ = 1;
+  uint64_t moved_ = 0;
+  bool others_wait_ = false;
+  std::optional<Late> why_;
   std::optional<bool> given_up_;  ///< and whether the client cannot be told
   IdleWatch watch_;
 };
@@ -92,8 +105,58 @@ TEST_F(IdleWatchTest, BlocksMessagesAndABlockOfOutputAreProgress) {
 
 TEST_F(IdleWatchTest, WhoNeverOpenedIsCutOff) {
   watch_.reading = true;
-  Pass(kIdle + kIdle / 8);
+  Pass(kOpenWithin - nanoseconds(1));
+  EXPECT_FALSE(given_up_);
+  Pass(kIdle / 8);
   EXPECT_EQ(given_up_, true);
+  EXPECT_EQ(why_, Late::kNeverOpened);
+}
+
+TEST_F(IdleWatchTest, WhoIsSlowMayBeWhileNobodyWaits) {
+  watch_.opened = watch_.reading = true;
+  for (int i = 0; i < 100; ++i) {
+    Pass(kLook);
+    ++watch_.blocks_read;
+    moved_ += static_cast<uint64_t>(kLeastRate);  // some 80% of what it should be
+  }
+  EXPECT_FALSE(given_up_);
+  others_wait_ = true;
+  Pass(kLook);
+  EXPECT_EQ(given_up_, false) << "it can be told";
+  EXPECT_EQ(why_, Late::kSlow);
+}
+
+TEST_F(IdleWatchTest, WhoKeepsThePaceStaysWhoeverWaits) {
+  others_wait_ = true;
+  watch_.opened = watch_.reading = true;
+  for (int i = 0; i < 100; ++i) {
+    Pass(kLook);
+    ++watch_.blocks_read;
+    moved_ += static_cast<uint64_t>(2 * kLeastRate);
+  }
+  Pass(kSlowFor - seconds(2));  // a pause is no crime
+  moved_ += static_cast<uint64_t>(20 * kLeastRate);
+  Pass(kSlowFor - seconds(2));
+  EXPECT_FALSE(given_up_);
+}
+
+TEST_F(IdleWatchTest, TheServersOwnTimeIsNotTheClients) {
+  others_wait_ = true;
+  watch_.opened = true;  // and waits for lanes, blocks and memory, not for the client
+  Pass(10 * kSlowFor);
+  EXPECT_FALSE(given_up_);
+}
+
+TEST_F(IdleWatchTest, AFastBeginningIsNoRightToStandStill) {
+  others_wait_ = true;
+  watch_.opened = watch_.reading = true;
+  moved_ = 1'000'000;
+  Pass(kLook);
+  for (int i = 0; i < 12 && !given_up_; ++i) {
+    Pass(kLook);
+    ++watch_.blocks_read;
+  }
+  EXPECT_EQ(why_, Late::kSlow);
 }
 
 TEST_F(IdleWatchTest, StreamsThatShareAnUplinkHaveTimeForAllOfThem) {

@@ -108,6 +108,7 @@ class Admission {
   /// no need.
   void Retry();
   bool BulkWaits() const { return bulk_waits_.load() > 0; }
+  bool AnybodyWaits() const { return waits_.load() > 0; }
 
   /// Device bytes that a bulk job may have at most.
   int64_t bulk_device_bytes() const { return bulk_device_whole_; }
@@ -178,7 +179,7 @@ class Admission {
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
   bool reclaims_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< Reclaim() is on its way
-  std::atomic<int> bulk_waits_{0};
+  std::atomic<int> bulk_waits_{0}, waits_{0};
   std::function<bool(int64_t bytes)> reclaim_;
   Status closed_ TILEWIRE_GUARDED_BY(mutex_);
   uint64_t admitted_ TILEWIRE_GUARDED_BY(mutex_) = 0, refused_busy_ TILEWIRE_GUARDED_BY(mutex_) = 0,

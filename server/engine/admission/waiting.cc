@@ -51,6 +51,7 @@ Admission::Id Admission::Wait(Demand demand, TimePoint deadline, Decision decisi
   ClassOf(demand).queue.Push(id, demand.owner, demand.device_bytes + demand.pinned_bytes);
   room_.Add(id, demand.owner);
   bulk_waits_ += !demand.small;
+  ++waits_;
   waiting_.emplace(
       id, std::make_unique<Waiter>(Waiter{std::move(demand), deadline, std::move(decision), timer, {}}));
   return id;
@@ -65,6 +66,7 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
   served ? queue.Serve(id) : queue.Remove(id);
   room_.Remove(id, waiter->demand.owner);
   bulk_waits_ -= !waiter->demand.small;
+  --waits_;
   return waiter;
 }
 

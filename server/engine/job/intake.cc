@@ -77,6 +77,7 @@ void Intake::Filled(size_t bytes, const Span* staged) {
   const int64_t index = run.next / block_bytes_;
   run.next += static_cast<int64_t>(bytes);
   chunk_left_ -= bytes;
+  job_->CountMoved(bytes);
   if (run.next % block_bytes_ != 0 && run.next != operand_bytes_) {
     if (staged) job_->AddSpan(*staged);
     return;

@@ -152,6 +152,9 @@ class Job : public std::enable_shared_from_this<Job> {
     bytes_copied_.fetch_add(bytes, std::memory_order_relaxed);
     context_->count_copied(bytes);
   }
+  /// Operand bytes of streams that have their place, and result bytes that clients took, so far.
+  uint64_t moved() const { return moved_.load(std::memory_order_relaxed); }
+  void CountMoved(uint64_t bytes) { moved_.fetch_add(bytes, std::memory_order_relaxed); }
   /// Stage times so far and counts.
   Timing timing() const;
 
@@ -251,6 +254,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Timer::Id deadline_timer_ = 0;
   HelpOffer help_;
   std::atomic<uint64_t> bytes_copied_{0};  ///< by the CPU, either way
+  std::atomic<uint64_t> moved_{0};
 
   Submissions submissions_;
   mutable Mutex mutex_;

@@ -61,15 +61,33 @@ void Call::Ended(const Status& status) {
   AddRetryPushback(status, &context_);
 }
 
+Status Call::LateStatus(Late why) const {
+  const auto late = [](std::string text) { return Status(Code::kDeadlineExceeded, "IDLE", std::move(text)); };
+  switch (why) {
+    case Late::kNeverOpened:
+      return late("no first message within --idle-seconds, or 10 s; the call was given up");
+    case Late::kSlow:
+      return late("others wait, and the job moved less than --least-rate, " +
+                  std::to_string(static_cast<int64_t>(shared_->least_rate)) +
+                  " bytes a second, for more than 10 s; it was given up");
+    case Late::kIdle:
+      break;
+  }
+  return late("no block of progress within --idle-seconds; the call was given up");
+}
+
 void Call::StartIdleWatch() {
-  idle_watch_.Start(
-      weak_from_this(), &engine().timer(), shared_->idle_seconds, engine().options().block_bytes,
-      [this] { return job_.streams(); },
-      [this](bool cut) {
-        End(Status(Code::kDeadlineExceeded, "IDLE",
-                   "no block of progress within --idle-seconds; the call was given up"),
-            cut);
-      });
+  idle_watch_.Start(weak_from_this(), &engine().timer(),
+                    {.idle_seconds = shared_->idle_seconds,
+                     .block_bytes = engine().options().block_bytes,
+                     .least_rate = shared_->least_rate},
+                    {.sharers = [this] { return job_.streams(); },
+                     .moved = [this]() -> uint64_t {
+                       const auto job = job_.get();
+                       return job ? job->moved() : 0;
+                     },
+                     .others_wait = [this] { return engine().AnybodyWaits(); }},
+                    [this](Late why, bool cut) { End(LateStatus(why), cut); });
 }
 
 }  // namespace tilewire::rpc

@@ -76,6 +76,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void StartIdleWatch();
 
  private:
+  Status LateStatus(Late why) const;
+
   CallContext* const shared_;
   grpc::ServerCompletionQueue* const queue_;
   grpc::ServerContext context_;

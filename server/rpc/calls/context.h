@@ -26,6 +26,7 @@ struct CallContext {
   IdentityRules identity_rules;
   std::unique_ptr<CredentialFiles> credentials;  ///< not null while calls come
   double idle_seconds = 30;
+  double least_rate = 0;  ///< bytes a second of each job, while others wait; 0: any
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.

@@ -50,6 +50,7 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
     if (!co_await Write(call, message.Build())) co_return false;
     span.end = Clock::now();
     call.idle_watch().bytes_written.fetch_add(bytes);
+    call.job->CountMoved(bytes);
     call.job->AddSpan(span);
   }
   co_return true;
