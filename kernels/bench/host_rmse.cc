@@ -78,9 +78,9 @@ double Reference(const rmse::Plan& plan, int64_t segment, const std::byte* a, co
   return std::sqrt(sum / static_cast<double>(layout.elements));
 }
 
-class RmseWork final : public Work {
+class HostRmseWork final : public Work {
  public:
-  RmseWork(rmse::Plan plan, int threads)
+  HostRmseWork(rmse::Plan plan, int threads)
       : plan_(std::move(plan)),
         team_(threads),
         a_(plan_.operand().bytes()),
@@ -174,7 +174,7 @@ void AddHostRmseCases(int threads, std::vector<Case>* cases) {
     one.memory_bytes = 2 * spec.bytes() + plan.result().bytes() + plan.scratch_bytes();
     one.limit = HostReadLimit(threads);
     one.prepare = [plan, threads](Stream) -> Result<std::unique_ptr<Work>> {
-      return std::make_unique<RmseWork>(plan, threads);
+      return std::make_unique<HostRmseWork>(plan, threads);
     };
     cases->push_back(std::move(one));
   }

@@ -18,7 +18,6 @@ list(TRANSFORM bench_sources APPEND .cc)
 add_executable(tilewire_bench ${bench_sources})
 target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_figures tilewire_ops CLI11::CLI11
                                              nlohmann_json::nlohmann_json)
-tilewire_together(tilewire_bench)
 add_dependencies(tilewire_bench tilewired tilewire_raw_peer)
 # Nothing of ours but the contract: its figures are held against those of tilewire-load.
 add_executable(tilewire_independent_bench ${CMAKE_CURRENT_LIST_DIR}/independent.cc)
