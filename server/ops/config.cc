@@ -167,7 +167,7 @@ void DeclareFlags(CLI::App* app) {
   app->add_option("--expires", CLI::callback_t(), "When that token ends, as 2027-01-31T12:00:00Z")
       ->option_text("TIME")
       ->needs(token);
-  app->add_flag("--check-config")->description("Check flags, variables and file, say so, and exit");
+  app->add_flag("--check-config")->description("Check flags, variables and files, say so, and exit");
   for (const Flag& flag : Flags()) {
     const std::string name = "--" + flag.name;
     CLI::Option* option = nullptr;
@@ -210,11 +210,9 @@ ParseOutcome ParseCommandLine(int argc, const char* const* argv) {
     if (app.get_option("--make-token")->count() > 0) return PrintToken(app);
     auto config = Collect(app);
     if (!config) return Complain(config.error().message());
-    if (app.get_option("--check-config")->count() > 0) {
-      std::cout << "tilewired: the configuration is valid\n";
-      return {.config = std::nullopt, .exit_code = 0};
-    }
-    return {.config = *std::move(config), .exit_code = 0};
+    return {.config = *std::move(config),
+            .exit_code = 0,
+            .check_only = app.get_option("--check-config")->count() > 0};
   } catch (const CLI::Success& success) {  // --help, --version
     return {.config = std::nullopt, .exit_code = app.exit(success, std::cout, std::cerr)};
   } catch (const CLI::ParseError& error) {

@@ -56,6 +56,7 @@ struct Config {
   std::string tls_client = "optional";           ///< or required
   bool insecure = false;                         ///< clear text beyond this host
   std::string tokens;                            ///< file; empty: off
+  std::string policy;                            ///< file; empty: everybody may do everything
   std::string anonymous = "allow";               ///< or deny
   std::string identity_header;                   ///< lower case; empty: off
   std::vector<std::string> trusted_proxies;      ///< Identity::Text(); empty: anonymous ones
@@ -69,7 +70,8 @@ struct Config {
 
 struct ParseOutcome {
   std::optional<Config> config;  ///< none: what had to be said is printed, leave with exit_code
-  int exit_code = 0;  ///< 0 after --help, --version, --check-config; 2 after bad usage or configuration
+  int exit_code = 0;             ///< 0 after --help and --version; 2 after bad usage or configuration
+  bool check_only = false;       ///< --check-config: look at the rest of it, say so, and leave
 };
 
 /// Reads flags, then TILEWIRE_<FLAG> for flags not given (an empty variable counts as not set), then the file

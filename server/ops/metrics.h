@@ -52,12 +52,35 @@ inline constexpr std::array<std::string_view, 19> kMethodLabels{"Kernels.Rmse",
                                                                 "other"};
 inline constexpr std::array<std::string_view, 7> kOperationLabels{"none", "rmse", "transpose", "gaussian_pdf",
                                                                   "put",  "get",  "other"};
-inline constexpr std::array<std::string_view, 28> kReasonLabels{
-    "none",           "BAD_VALUE",   "BAD_MESSAGE",    "RUN_RULE",      "BYTES_MISSING",     "LIMIT",
-    "BUSY",           "USE_EXECUTE", "IDLE",           "DEADLINE",      "CHECKSUM",          "DRAINING",
-    "DEVICE_FAILED",  "CANCELLED",   "INTERNAL_ERROR", "STREAM_LOST",   "OUT_OF_WINDOW",     "WRONG_INSTANCE",
-    "ARRAY",          "REGION",      "REGION_SHRUNK",  "REGION_ACCESS", "REGION_UNPINNABLE", "REGIONS_OFF",
-    "UNKNOWN_METHOD", "COMPRESSED",  "IDENTITY",       "other"};
+inline constexpr std::array<std::string_view, 29> kReasonLabels{"none",
+                                                                "BAD_VALUE",
+                                                                "BAD_MESSAGE",
+                                                                "RUN_RULE",
+                                                                "BYTES_MISSING",
+                                                                "LIMIT",
+                                                                "BUSY",
+                                                                "USE_EXECUTE",
+                                                                "IDLE",
+                                                                "DEADLINE",
+                                                                "CHECKSUM",
+                                                                "DRAINING",
+                                                                "DEVICE_FAILED",
+                                                                "CANCELLED",
+                                                                "INTERNAL_ERROR",
+                                                                "STREAM_LOST",
+                                                                "OUT_OF_WINDOW",
+                                                                "WRONG_INSTANCE",
+                                                                "ARRAY",
+                                                                "REGION",
+                                                                "REGION_SHRUNK",
+                                                                "REGION_ACCESS",
+                                                                "REGION_UNPINNABLE",
+                                                                "REGIONS_OFF",
+                                                                "UNKNOWN_METHOD",
+                                                                "COMPRESSED",
+                                                                "IDENTITY",
+                                                                "POLICY",
+                                                                "other"};
 
 /// Thread-safe. Neither construction nor observing throws for what a client did.
 class Metrics : public rpc::CallObserver {

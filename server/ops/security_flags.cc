@@ -111,6 +111,10 @@ void AddSecurityFlags(std::vector<Flag>* flags) {
       File("tokens", &Config::tokens,
            "Bearer tokens that name callers: NAME SALT SHA256 [EXPIRES] a line. Read again when it "
            "changes"));
+  flags->push_back(
+      File("policy", &Config::policy,
+           "Which callers may do what, in JSON; whom it does not name may do nothing. Read again when "
+           "it changes"));
   flags->push_back(Choice("anonymous", &Config::anonymous, {"allow", "deny"},
                           "Whether callers get in whom neither certificate, token nor header names"));
   flags->push_back(Text("identity-header", "NAME", &Config::identity_header, "a gRPC metadata key",

@@ -10,6 +10,7 @@
 #include "server/rpc/health.h"
 #include "server/rpc/identity/tokens.h"
 #include "server/rpc/listener/listener.h"
+#include "server/rpc/policy_words.h"
 #include "server/rpc/transport/self_probe.h"
 #include "server/rpc/transport/tls_credentials.h"
 #include "server/rpc/transport/transport.h"
@@ -70,10 +71,11 @@ Status ServerImpl::Listen() {
   static const bool kept = (grpc_init(), true);
   (void)kept;
   TILEWIRE_ASSIGN_OR_RETURN(
-      shared_.credentials, CredentialFiles::Open(options_.credentials, [observer = shared_.observer](
-                                                                           bool good, std::string_view text) {
-        good ? observer->OnNotice(text) : observer->OnWarning(text);
-      }));
+      shared_.credentials,
+      CredentialFiles::Open(options_.credentials, WordsOfPolicies(),
+                            [observer = shared_.observer](bool good, std::string_view text) {
+                              good ? observer->OnNotice(text) : observer->OnWarning(text);
+                            }));
   TILEWIRE_ASSIGN_OR_RETURN(listener_,
                             Listener::Open(options_.listen, options_.connections, shared_.observer));
   if (!options_.health_listen.empty()) {

@@ -3,9 +3,10 @@ find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
 # Who calls: knows neither gRPC nor sockets.
 find_package(OpenSSL 3.0 REQUIRED)
-tilewire_library(identity SOURCES rpc/identity/credential_files.cc rpc/identity/identity.cc rpc/identity/rules.cc
+find_package(nlohmann_json REQUIRED)
+tilewire_library(identity SOURCES rpc/identity/credential_files.cc rpc/identity/identity.cc rpc/identity/policy.cc rpc/identity/policy_json.cc rpc/identity/rules.cc
                  rpc/identity/tls_files.cc rpc/identity/tokens.cc
-                 DEPS tilewire_base tilewire_array OpenSSL::Crypto)
+                 DEPS tilewire_base tilewire_array OpenSSL::Crypto nlohmann_json::nlohmann_json)
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
     rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connections.cc rpc/listener/limits.cc rpc/listener/listener.cc
@@ -21,5 +22,5 @@ set(rpc_calls
     rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/metadata.cc rpc/calls/record.cc rpc/calls/regions.cc
     rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/unary.cc
     rpc/calls/unary_request.cc rpc/calls/unknown.cc)
-tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/health.cc rpc/library_log.cc rpc/server.cc rpc/grpc_server.cc rpc/grpc_servers.cc rpc/services.cc
+tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/health.cc rpc/library_log.cc rpc/policy_words.cc rpc/server.cc rpc/grpc_server.cc rpc/grpc_servers.cc rpc/services.cc
                  DEPS tilewire_identity tilewire_engine tilewire_kernels tilewire_proto tilewire_wire gRPC::grpc++_reflection)

@@ -36,7 +36,7 @@ class CredentialFilesTest : public ::testing::Test {
                                         .client_ca = files_.Path("ca.pem")},
                                 .tokens = files_.Path("tokens")};
     return CredentialFiles::Open(
-        paths, [this](bool good, std::string_view text) { told_.emplace_back(good, text); });
+        paths, {}, [this](bool good, std::string_view text) { told_.emplace_back(good, text); });
   }
   /// What is wrong, to be told at the start.
   std::string Complaint() {
@@ -139,7 +139,7 @@ TEST_F(CredentialFilesTest, TokensAreRefusedWhole) {
 }
 
 TEST(CredentialFiles, WithoutPathsThereIsNothing) {
-  const auto files = CredentialFiles::Open({}, [](bool, std::string_view) { FAIL(); }).value();
+  const auto files = CredentialFiles::Open({}, {}, [](bool, std::string_view) { FAIL(); }).value();
   files->Start();
   files->Look();
   EXPECT_FALSE(files->has_tls());

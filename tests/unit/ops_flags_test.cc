@@ -42,6 +42,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "tls-key",
                                        "tls-client-ca",
                                        "tokens",
+                                       "policy",
                                        "trusted-proxy",
                                        "audit-log",
                                        "health-listen",
@@ -121,7 +122,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 56u);
+  EXPECT_EQ(names.size(), 57u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

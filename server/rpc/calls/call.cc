@@ -21,6 +21,9 @@ void Call::Started() {
   cancellation_.Start(shared_from_this(), &metadata_, arrived);
   shared_->running.Begin(weak_from_this());
   record_.Start(&metadata_, arrived);
+  if (metadata_.own || !metadata_.refused.ok()) return;
+  if (const auto policy = shared_->credentials->policy())
+    metadata_.refused = policy->MayCall(metadata_.identity, record_.method());
 }
 
 QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
@@ -28,6 +31,12 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<en
   record_.SetOperation(operation->name());
   if (shared_->running.draining() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
+  if (const auto policy = shared_->credentials->policy()) {
+    int64_t bytes = operation->payload_bytes();
+    for (const ArraySpec& operand : operation->operands()) bytes += operand.bytes();
+    if (Status status = policy->MayRun(metadata_.identity, operation->name(), bytes); !status.ok())
+      co_return Fail(std::move(status));
+  }
   options.identity = metadata_.identity;
   options.share = metadata_.Share();
   options.arrived = record_.arrived();

@@ -31,7 +31,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   CallContext& shared() const { return *shared_; }
   engine::Engine& engine() const { return *shared_->engine; }
   const std::string& identity() const { return metadata_.identity; }
-  /// Not OK: nobody knows who calls, and the call ends so.
+  /// Not OK: nobody knows who calls, or he may not; the call ends so.
   const Status& refused() const { return metadata_.refused; }
   /// Of the caller's arrays and regions.
   Finder finder() const { return Finder(&engine().arrays(), &engine().regions(), identity()); }

@@ -17,7 +17,7 @@ namespace tilewire::rpc {
 struct Metadata {
   std::string request_id, traceparent, peer;
   std::string identity;  ///< Identity::Text()
-  Status refused;        ///< why nobody knows who calls; the call ends so
+  Status refused;        ///< why nobody knows who calls, or that he may not; the call ends so
   bool own = false;      ///< the server's own probe, which is neither logged nor counted
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
 

@@ -18,13 +18,20 @@ bool Replace(T* seen, const T& now) {
   *seen = now;
   return true;
 }
+
+Status WrongFile(const std::string& flag, const std::string& path, const Status& wrong) {
+  return Status(Code::kInvalidArgument, "BAD_VALUE",
+                flag + " is " + path + ", " + std::string(wrong.message()));
+}
 }  // namespace
 
-Result<std::unique_ptr<CredentialFiles>> CredentialFiles::Open(const CredentialPaths& paths, Tell tell) {
-  std::unique_ptr<CredentialFiles> files(new CredentialFiles(paths, std::move(tell)));
+Result<std::unique_ptr<CredentialFiles>> CredentialFiles::Open(const CredentialPaths& paths,
+                                                               PolicyWords words, Tell tell) {
+  std::unique_ptr<CredentialFiles> files(new CredentialFiles(paths, std::move(words), std::move(tell)));
   const MutexLock lock(files->look_mutex_);
   if (const auto taken = files->TakeTls(); !taken) return Fail(taken.error());
   if (const auto taken = files->TakeTokens(); !taken) return Fail(taken.error());
+  if (const auto taken = files->TakePolicy(); !taken) return Fail(taken.error());
   return files;
 }
 
@@ -38,7 +45,7 @@ CredentialFiles::~CredentialFiles() {
 }
 
 void CredentialFiles::Start() {
-  if (!has_tls() && paths_.tokens.empty()) return;
+  if (!has_tls() && paths_.tokens.empty() && paths_.policy.empty()) return;
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -60,14 +67,16 @@ void CredentialFiles::Look() {
   const MutexLock lock(look_mutex_);
   TellOf("certificates", TakeTls());
   TellOf("tokens", TakeTokens());
+  TellOf("policy", TakePolicy());
 }
 
 void CredentialFiles::TellOf(std::string_view what, const Result<bool>& taken) const {
+  const bool one = what == "policy";
   if (!taken) {
-    tell_(false, std::string(what) + " have changed and cannot be used, so the old ones stay: " +
-                     std::string(taken.error().message()));
+    tell_(false, std::string(what) + (one ? " has" : " have") + " changed and cannot be used, so the old " +
+                     (one ? "one stays: " : "ones stay: ") + std::string(taken.error().message()));
   } else if (*taken) {
-    tell_(true, "new " + std::string(what) + " are used");
+    tell_(true, (one ? "the new " : "new ") + std::string(what) + (one ? " is used" : " are used"));
   }
 }
 
@@ -87,23 +96,39 @@ Result<bool> CredentialFiles::TakeTls() {
   return true;
 }
 
+Result<std::optional<std::string>> CredentialFiles::TakeText(const std::string& flag, const std::string& path,
+                                                             FileSeen* seen) {
+  auto text = ReadWholeFile(flag, path);
+  if (!text) {
+    if (Replace(&seen->wrong, std::string(text.error().message()))) return Fail(text.error());
+    return std::nullopt;
+  }
+  const bool back = !std::exchange(seen->wrong, "").empty(), first = !std::exchange(seen->ever, true);
+  if (!Replace(&seen->text, *text) && !back && !first) return std::nullopt;
+  return *std::move(text);
+}
+
 Result<bool> CredentialFiles::TakeTokens() {
   if (paths_.tokens.empty()) return false;
-  auto text = ReadWholeFile("--tokens", paths_.tokens);
-  if (!text) {
-    if (Replace(&tokens_wrong_, std::string(text.error().message()))) return Fail(text.error());
-    return false;
-  }
-  const bool back = !std::exchange(tokens_wrong_, "").empty();
-  const bool first = tokens() == nullptr;
-  if (!Replace(&tokens_seen_, *text) && !back && !first) return false;
+  TILEWIRE_ASSIGN_OR_RETURN(const auto text, TakeText("--tokens", paths_.tokens, &tokens_seen_));
+  if (!text) return false;
   auto parsed = Tokens::Parse(*text);
-  if (!parsed)
-    return Fail(Status(Code::kInvalidArgument, "BAD_VALUE",
-                       "--tokens is " + paths_.tokens + ", " + std::string(parsed.error().message())));
+  if (!parsed) return Fail(WrongFile("--tokens", paths_.tokens, parsed.error()));
   auto fresh = std::make_shared<const Tokens>(*std::move(parsed));
   const MutexLock lock(mutex_);
   tokens_ = std::move(fresh);
+  return true;
+}
+
+Result<bool> CredentialFiles::TakePolicy() {
+  if (paths_.policy.empty()) return false;
+  TILEWIRE_ASSIGN_OR_RETURN(const auto text, TakeText("--policy", paths_.policy, &policy_seen_));
+  if (!text) return false;
+  auto parsed = Policy::Parse(*text, words_);
+  if (!parsed) return Fail(WrongFile("--policy", paths_.policy, parsed.error()));
+  auto fresh = std::make_shared<const Policy>(*std::move(parsed));
+  const MutexLock lock(mutex_);
+  policy_ = std::move(fresh);
   return true;
 }
 
@@ -116,6 +141,12 @@ std::shared_ptr<const Tokens> CredentialFiles::tokens() const {
   if (paths_.tokens.empty()) return nullptr;  // asked by every call
   const MutexLock lock(mutex_);
   return tokens_;
+}
+
+std::shared_ptr<const Policy> CredentialFiles::policy() const {
+  if (paths_.policy.empty()) return nullptr;  // asked by every call
+  const MutexLock lock(mutex_);
+  return policy_;
 }
 
 }  // namespace tilewire::rpc

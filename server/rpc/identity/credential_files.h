@@ -1,8 +1,10 @@
-// The operator's files by which callers are known, kept as fresh as they are. No gRPC here.
+// The operator's files by which callers are known, and what they may, kept as fresh as they are. No gRPC
+// here.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -11,6 +13,7 @@
 
 #include "kernels/array/status.h"
 #include "server/base/mutex.h"
+#include "server/rpc/identity/policy.h"
 #include "server/rpc/identity/tls_files.h"
 #include "server/rpc/identity/tokens.h"
 
@@ -19,6 +22,7 @@ namespace tilewire::rpc {
 struct CredentialPaths {
   TlsPaths tls;
   std::string tokens;  ///< empty: no tokens are taken
+  std::string policy;  ///< empty: everybody may do everything
 };
 
 /// Reads them once a second (`tw-files`) and takes what is new: they may lie where nobody is told of changes,
@@ -30,9 +34,10 @@ class CredentialFiles {
   /// `good`: new files are used; else something is wrong with them.
   using Tell = std::function<void(bool good, std::string_view text)>;
 
-  /// Fails as ReadTls and CheckTls, or with what is wrong in the file of tokens. `tell` outlives it, is
-  /// called on its thread too, and must not block.
-  static Result<std::unique_ptr<CredentialFiles>> Open(const CredentialPaths& paths, Tell tell);
+  /// Fails as ReadTls and CheckTls, or with what is wrong in the file of tokens or of the policy, which may
+  /// name `words`. `tell` outlives it, is called on its thread too, and must not block.
+  static Result<std::unique_ptr<CredentialFiles>> Open(const CredentialPaths& paths, PolicyWords words,
+                                                       Tell tell);
   ~CredentialFiles();
   CredentialFiles(const CredentialFiles&) = delete;
 
@@ -46,28 +51,42 @@ class CredentialFiles {
   std::shared_ptr<const TlsPems> tls() const;
   /// Null where none are taken.
   std::shared_ptr<const Tokens> tokens() const;
+  /// Null where everybody may do everything.
+  std::shared_ptr<const Policy> policy() const;
 
  private:
-  CredentialFiles(const CredentialPaths& paths, Tell tell) : paths_(paths), tell_(std::move(tell)) {}
+  /// A file as it was at the last look.
+  struct FileSeen {
+    bool ever = false;
+    std::string text, wrong;  ///< or why it could not be read
+  };
+  /// Its text where that is new; nothing where it is not.
+  Result<std::optional<std::string>> TakeText(const std::string& flag, const std::string& path,
+                                              FileSeen* seen) TILEWIRE_REQUIRES(look_mutex_);
+  CredentialFiles(const CredentialPaths& paths, PolicyWords words, Tell tell)
+      : paths_(paths), words_(std::move(words)), tell_(std::move(tell)) {}
   /// Whether there was something new, and it is used now; or why not. What was wrong at the last look and is
   /// still so is nothing new.
   Result<bool> TakeTls() TILEWIRE_REQUIRES(look_mutex_);
   Result<bool> TakeTokens() TILEWIRE_REQUIRES(look_mutex_);
+  Result<bool> TakePolicy() TILEWIRE_REQUIRES(look_mutex_);
   void TellOf(std::string_view what, const Result<bool>& taken) const;
   void Run();
 
   const CredentialPaths paths_;
+  const PolicyWords words_;
   const Tell tell_;
   Mutex look_mutex_;  ///< one look at a time; held while files are read
   /// As they were at the last look: contents, or why they could not be read.
   TlsPems tls_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
-  std::string tokens_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
-  std::string tls_wrong_ TILEWIRE_GUARDED_BY(look_mutex_), tokens_wrong_ TILEWIRE_GUARDED_BY(look_mutex_);
+  FileSeen tokens_seen_ TILEWIRE_GUARDED_BY(look_mutex_), policy_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
+  std::string tls_wrong_ TILEWIRE_GUARDED_BY(look_mutex_);
   mutable Mutex mutex_;
   CondVar wake_;
   bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const TlsPems> tls_ TILEWIRE_GUARDED_BY(mutex_);
   std::shared_ptr<const Tokens> tokens_ TILEWIRE_GUARDED_BY(mutex_);
+  std::shared_ptr<const Policy> policy_ TILEWIRE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

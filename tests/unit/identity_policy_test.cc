@@ -1,0 +1,132 @@
+// Policies: what a file may say, and what is decided by it.
+#include "server/rpc/identity/policy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tilewire::rpc {
+namespace {
+
+const PolicyWords kWords{
+    .methods = {"Kernels.Rmse", "Kernels.Execute", "Arrays.List", "Device.MeasureCeilings"},
+    .admin_methods = {"Device.MeasureCeilings"},
+    .operations = {"put", "rmse", "transpose"}};
+
+Policy Parsed(const std::string& text) {
+  auto policy = Policy::Parse(text, kWords);
+  EXPECT_TRUE(policy) << (policy ? "" : policy.error().ToString());
+  return policy ? *std::move(policy) : Policy();
+}
+
+std::string Complaint(const std::string& text) {
+  const auto policy = Policy::Parse(text, kWords);
+  return policy ? "" : std::string(policy.error().message());
+}
+
+TEST(Policy, TheFirstRuleThatNamesACallerDecides) {
+  const Policy policy = Parsed(R"({"rules": [
+      {"who": ["token:ann"], "methods": ["Kernels.Rmse"]},
+      {"who": ["token:*"], "methods": ["*"]},
+      {"who": ["*"], "methods": ["Arrays.List"]}]})");
+  EXPECT_EQ(policy.size(), 3u);
+  EXPECT_TRUE(policy.MayCall("token:ann", "Kernels.Rmse").ok());
+  EXPECT_FALSE(policy.MayCall("token:ann", "Arrays.List").ok()) << "later rules give no more";
+  EXPECT_TRUE(policy.MayCall("token:bob", "Kernels.Execute").ok());
+  EXPECT_TRUE(policy.MayCall("anonymous", "Arrays.List").ok());
+  EXPECT_FALSE(policy.MayCall("anonymous", "Kernels.Rmse").ok());
+}
+
+TEST(Policy, WhomNobodyNamesMayDoNothing) {
+  for (const char* text : {R"({"rules": []})", R"({"rules": [{"who": ["token:ann"], "methods": ["*"]}]})"}) {
+    const Policy policy = Parsed(text);
+    const Status status = policy.MayCall("token:bob", "Kernels.Rmse");
+    EXPECT_EQ(status.code(), Code::kPermissionDenied);
+    EXPECT_EQ(status.reason(), "POLICY");
+    EXPECT_FALSE(policy.MayRun("token:bob", "rmse", 1).ok());
+  }
+}
+
+TEST(Policy, GroupsStandForTheirMembers) {
+  const Policy policy = Parsed(R"({"groups": {"lab": ["token:ann", "spiffe://example.org/lab/*"]},
+      "rules": [{"who": ["lab", "cn:robot"], "methods": ["Kernels.*"]}]})");
+  for (const char* who : {"token:ann", "spiffe://example.org/lab/a/b", "cn:robot"}) {
+    EXPECT_TRUE(policy.MayCall(who, "Kernels.Execute").ok()) << who;
+    EXPECT_FALSE(policy.MayCall(who, "Arrays.List").ok()) << who;
+  }
+  for (const char* who : {"token:annie", "dns:ann", "spiffe://example.org/labs", "anonymous"})
+    EXPECT_FALSE(policy.MayCall(who, "Kernels.Execute").ok()) << who;
+}
+
+TEST(Policy, AdministrationIsNotInTheStar) {
+  const Policy policy = Parsed(R"({"rules": [{"who": ["token:root"], "methods": ["*"], "admin": true},
+      {"who": ["*"], "methods": ["*", "Device.MeasureCeilings"]}]})");
+  EXPECT_TRUE(policy.MayCall("token:root", "Device.MeasureCeilings").ok());
+  EXPECT_FALSE(policy.MayCall("token:ann", "Device.MeasureCeilings").ok());
+  EXPECT_TRUE(policy.MayCall("token:ann", "Kernels.Rmse").ok());
+}
+
+TEST(Policy, OperationsAndTheirSizesAreBounded) {
+  const Policy policy = Parsed(R"({"rules": [
+      {"who": ["token:ann"], "methods": ["*"], "operations": ["rmse"], "max_bytes": "1MiB"},
+      {"who": ["*"], "methods": ["*"]}]})");
+  EXPECT_TRUE(policy.MayRun("token:ann", "rmse", 1 << 20).ok());
+  const Status large = policy.MayRun("token:ann", "rmse", (1 << 20) + 1);
+  EXPECT_EQ(large.code(), Code::kPermissionDenied);
+  EXPECT_EQ(large.detail()->field, "bytes");
+  EXPECT_EQ(policy.MayRun("token:ann", "put", 1).detail()->field, "operation");
+  EXPECT_TRUE(policy.MayRun("token:bob", "put", int64_t{1} << 40).ok()) << "a rule without bounds has none";
+}
+
+TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"", "line 1 is no JSON"},
+      {"{\"rules\": [\n,]}", "line 2 is no JSON"},
+      {"[]", "the policy is []; allowed: an object"},
+      {"{}", "rules is missing; allowed: a list of rules"},
+      {R"({"rules": {}})", "rules is {}; allowed: a list of rules"},
+      {R"({"rule": []})", "the policy.rule is an unknown key; allowed: groups, rules"},
+      {R"({"rules": [], "rules": []})", "the key \"rules\" is there twice in one object"},
+      {R"({"rules": [3]})", "rules[0] is 3; allowed: an object"},
+      {R"({"rules": [{"methods": ["*"]}]})",
+       "rules[0].who is missing; allowed: a list of identities and groups"},
+      {R"({"rules": [{"who": "*", "methods": ["*"]}]})",
+       "rules[0].who is \"*\"; allowed: a list of texts, 1 or more"},
+      {R"({"rules": [{"who": ["ann"], "methods": ["*"]}]})",
+       "rules[0].who[0] is \"ann\"; allowed: *, anonymous"},
+      {R"({"rules": [{"who": ["*"]}]})", "rules[0].methods is missing"},
+      {R"({"rules": [{"who": ["*"], "methods": ["Rmse"]}]})",
+       "rules[0].methods[0] is \"Rmse\"; allowed: *, Kernels.Rmse, Kernels.Execute, Arrays.List"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*", 1]}]})", "rules[0].methods[1] is 1; allowed: a text"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "operations": ["fft"]}]})",
+       "rules[0].operations[0] is \"fft\"; allowed: *, put, rmse, transpose"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": "1 MB"}]})",
+       "rules[0].max_bytes is \"1 MB\""},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": 0}]})", "rules[0].max_bytes is 0"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "admin": 1}]})",
+       "rules[0].admin is 1; allowed: true or false"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "limits": {}}]})", "rules[0].limits is an unknown key"},
+      {R"({"groups": {"a:b": ["*"]}, "rules": []})",
+       "groups is \"a:b\"; allowed: names that are no identities"},
+      {R"({"groups": {"a": []}, "rules": []})", "groups.a is []; allowed: a list of texts, 1 or more"}};
+  for (const auto& [text, complaint] : kWrong)
+    EXPECT_EQ(Complaint(text).substr(0, std::string(complaint).size()), complaint)
+        << text << ": " << Complaint(text);
+}
+
+TEST(Policy, NoTextIsMoreThanAComplaint) {
+  const std::string good =
+      R"({"groups": {"g": ["*"]}, "rules": [{"who": ["g"], "methods": ["*"], "max_bytes": "1GiB"}]})";
+  ASSERT_EQ(Complaint(good), "");
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (const char c : {'\0', '"', '{', ']', '9', '\xff'}) {
+      std::string bad = good;
+      bad[i] = c;
+      (void)Complaint(bad);
+    }
+    EXPECT_NE(Complaint(good.substr(0, i)), "");
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
