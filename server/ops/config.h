@@ -47,6 +47,7 @@ struct Config {
   double handshake_seconds = rpc::ConnectionLimits().handshake_seconds;
   /// Of each caller; 0: no bound of his own.
   int64_t max_in_flight_per_identity = 0, queue_length_per_identity = 0;
+  int64_t arrays_per_identity = 0, regions_per_identity = 0;  ///< 0: MostOfOne()
   int64_t calls_per_second_per_identity = 0, bytes_per_second_per_identity = 0;
   int64_t least_rate = 64 << 10;  ///< bytes a second of a job, while others wait; 0: any
   std::string metrics_listen;     ///< empty: off

@@ -27,11 +27,14 @@ Flag Bound(const std::string& name, std::string placeholder, std::string allowed
           }};
 }
 
-Flag Number(const std::string& name, int64_t Config::*member, std::string help) {
-  return Bound(
+Flag Number(const std::string& name, int64_t Config::*member, std::string help,
+            std::string default_text = "no bound") {
+  Flag flag = Bound(
       name, "N", "1 to 1000000", member,
-      [](const std::string& flag, std::string_view text) { return ParseWhole(flag, text, 1, 1'000'000); },
+      [](const std::string& name, std::string_view text) { return ParseWhole(name, text, 1, 1'000'000); },
       std::move(help));
+  flag.default_text = std::move(default_text);
+  return flag;
 }
 
 }  // namespace
@@ -55,6 +58,11 @@ void AddShareFlags(std::vector<Flag>* flags) {
                           "Jobs of one caller that run at once; further ones wait"));
   flags->push_back(Number("queue-length-per-identity", &Config::queue_length_per_identity,
                           "Jobs of one caller that may wait for admission"));
+  flags->push_back(Number("arrays-per-identity", &Config::arrays_per_identity,
+                          "Arrays that one caller may keep", "half of 65536; anonymous: all"));
+  flags->push_back(Number("regions-per-identity", &Config::regions_per_identity,
+                          "Regions that one caller may have registered",
+                          "half of what open files allow; anonymous: all"));
   flags->push_back(Number("calls-per-second-per-identity", &Config::calls_per_second_per_identity,
                           "Jobs that one caller may begin a second"));
   flags->push_back(Bound(

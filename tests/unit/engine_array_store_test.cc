@@ -54,6 +54,34 @@ TEST_F(StoreTest, ManyThreadsLeaveNothingBehind) {
   EXPECT_TRUE(testing::Becomes([this] { return stats().array_bytes == 0 && out.load() == 0; }));
 }
 
+/// D7: one caller takes all the places that there are.
+TEST_F(StoreTest, OneOwnerHasNoMoreThanHisNumber) {
+  Make({.bytes = 40 * kUnit, .bytes_per_identity = 40 * kUnit, .count_per_identity = 3});
+  const auto kept = Add("a", 1);
+  const auto first = Add("a", 1, {.evictable = true}), second = Add("a", 1, {.evictable = true});
+  ASSERT_TRUE(kept && first && second);
+  EXPECT_TRUE(Add("b", 1)) << "others are not concerned";
+  EXPECT_TRUE(Add("a", 1)) << "the evictable one that was not used for longest makes room";
+  EXPECT_FALSE(store->Stat(*first, "a"));
+  EXPECT_TRUE(store->Stat(*second, "a"));
+  EXPECT_TRUE(Add("a", 1));
+  const auto over = Add("a", 1);
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().reason(), "BUSY");
+  EXPECT_NE(std::string(over.error().message()).find("allowed: 3 (--arrays-per-identity)"), std::string::npos)
+      << over.error().message();
+  EXPECT_TRUE(store->Delete(*kept, "a").ok());
+  EXPECT_TRUE(Add("a", 1));
+  EXPECT_TRUE(Add("b", 1) && Add("b", 1));
+  EXPECT_FALSE(Add("b", 1));
+}
+
+TEST(OwnedCount, HalfForWhoHasANameAndAllForThoseWhoHaveNone) {
+  EXPECT_EQ(MostOfOne("token:ann", 1024), 512);
+  EXPECT_EQ(MostOfOne("token:ann", 1), 1);
+  EXPECT_EQ(MostOfOne("anonymous", 1024), 1024);
+}
+
 TEST_F(StoreTest, ArraysExpireAndWhatIsUsedGoesWithItsLastUse) {
   Make({.bytes = 40 * kUnit, .bytes_per_identity = 40 * kUnit});
   const auto used = Add("a", 2), plain = Add("a", 3, {.seconds = 60});

@@ -55,6 +55,21 @@ class RegionStoreTest : public ::testing::Test {
   std::unique_ptr<RegionStore> store;
 };
 
+TEST_F(RegionStoreTest, OneOwnerHasNoMoreThanHisNumber) {
+  Make({.bytes = 1 << 20, .count_per_identity = 2});
+  SharedFile file(kPage);
+  const RegionRequest request{.name = file.name(), .bytes = 1};
+  const auto first = Register(request);
+  ASSERT_TRUE(first && Register(request));
+  const auto over = Register(request);
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().reason(), "BUSY");
+  EXPECT_NE(std::string(over.error().message()).find("--regions-per-identity"), std::string::npos);
+  EXPECT_TRUE(Register(request, "b"));
+  EXPECT_TRUE(store->Unregister(first->id, "a").ok());
+  EXPECT_TRUE(testing::Becomes([&] { return Register(request).has_value(); })) << "it goes with its memory";
+}
+
 TEST_F(RegionStoreTest, RefusesNamesThatAreNoneOfItsOwn) {
   Make({.bytes = 1 << 20});
   SharedFile file(kPage);

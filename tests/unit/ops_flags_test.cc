@@ -57,6 +57,8 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "region-bytes-per-identity",
                                        "max-in-flight-per-identity",
                                        "queue-length-per-identity",
+                                       "arrays-per-identity",
+                                       "regions-per-identity",
                                        "calls-per-second-per-identity",
                                        "bytes-per-second-per-identity"};
   Config config = Blank();
@@ -98,6 +100,8 @@ TEST(FlagTable, BoundsOfOneCallerAreOffUntilGiven) {
   const std::pair<const char*, int64_t Config::*> bounds[] = {
       {"max-in-flight-per-identity", &Config::max_in_flight_per_identity},
       {"queue-length-per-identity", &Config::queue_length_per_identity},
+      {"arrays-per-identity", &Config::arrays_per_identity},
+      {"regions-per-identity", &Config::regions_per_identity},
       {"calls-per-second-per-identity", &Config::calls_per_second_per_identity},
       {"bytes-per-second-per-identity", &Config::bytes_per_second_per_identity}};
   Config config;
@@ -122,7 +126,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 57u);
+  EXPECT_EQ(names.size(), 59u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

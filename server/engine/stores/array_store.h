@@ -27,6 +27,7 @@ namespace tilewire::engine {
 struct StoreLimits {
   int64_t bytes = 0;  ///< of all arrays, as the pools round them; 0: half of what bulk jobs may have
   int64_t bytes_per_identity = 0;  ///< 0: the same
+  int64_t count_per_identity = 0;  ///< 0: MostOfOne()
   double seconds = 3600;           ///< an array's time where the caller names none
   double longest_seconds = 86400;  ///< and the longest that a caller may name
 };

@@ -1,5 +1,7 @@
 #include "server/engine/stores/owned.h"
 
+#include <algorithm>
+
 namespace tilewire::engine {
 namespace {
 
@@ -57,9 +59,14 @@ Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t m
               kStoreRetryMs);
 }
 
-Status TooMany(const StoreWords& words, size_t there, int64_t most) {
-  return Busy(std::to_string(there) + " " + words.several + " are " + words.are +
-                  "; allowed: " + std::to_string(most),
+int64_t MostOfOne(const std::string& identity, int64_t most) {
+  return identity == "anonymous" ? most : std::max<int64_t>(1, most / 2);
+}
+
+Status TooMany(const StoreWords& words, size_t there, int64_t most, bool own) {
+  return Busy(std::to_string(there) + (own ? " of your " : " ") + words.several + " are " + words.are +
+                  "; allowed: " + std::to_string(most) +
+                  (own ? std::string(" (--") + words.several + "-per-identity)" : ""),
               kStoreRetryMs);
 }
 

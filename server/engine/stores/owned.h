@@ -64,7 +64,10 @@ Status CheckQuotas(const StoreWords& words, uint64_t bytes, int64_t most, int64_
                    const std::string& field, uint64_t value);
 /// BUSY: `held` bytes of all, or of the `own`, leave no room for `bytes` more.
 Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t most, bool own);
-/// BUSY: there are as many as may be.
-Status TooMany(const StoreWords& words, size_t there, int64_t most);
+/// How many of `most` one identity may have where the operator does not say: half, so that it keeps nobody
+/// out. Anonymous callers, who are one identity here, may have all.
+int64_t MostOfOne(const std::string& identity, int64_t most);
+/// BUSY: there are as many as may be, or the `own` are.
+Status TooMany(const StoreWords& words, size_t there, int64_t most, bool own);
 
 }  // namespace tilewire::engine

@@ -39,7 +39,7 @@ Limits CompleteLimits(Limits limits, int64_t bytes) {
 /// `Entry` is Owned, shared from this, and `Entry::Shown`, which is what users get: that says whether it is
 /// all there (`Check()`, asked at each use, without a lock). The entry says `kWords`; `kUsesPutEndOff`,
 /// whether its time to live begins anew with each use; and what `Facts` it has of its own (`facts()`).
-/// `Entry::Limits` has bytes, bytes_per_identity, seconds and longest_seconds.
+/// `Entry::Limits` has bytes, bytes_per_identity, count_per_identity, seconds and longest_seconds.
 ///
 /// Thread-safe. Outlives uses; no timer call may be left when it goes.
 template <typename Entry>
@@ -119,22 +119,33 @@ class OwnedStore {
     // What is over each limit; also of their number, since what is kept of each has no other bound.
     int64_t own_over = owned + bytes - limits_.bytes_per_identity, over = bytes_ + bytes - limits_.bytes;
     int64_t number_over = static_cast<int64_t>(there + added) - most;
-    if (own_over <= 0 && over <= 0 && number_over <= 0) return {};
-    int64_t own_idle = 0, idle = 0;
+    const int64_t own_there = owner == owners_.end() ? 0 : static_cast<int64_t>(owner->second.held);
+    const int64_t own_most =
+        limits_.count_per_identity > 0 ? limits_.count_per_identity : MostOfOne(identity, most);
+    int64_t own_number_over = own_there + static_cast<int64_t>(added) - own_most;
+    if (own_over <= 0 && over <= 0 && number_over <= 0 && own_number_over <= 0) return {};
+    int64_t own_idle = 0, idle = 0, own_idle_number = 0;
     for (const auto& [when, other] : idle_) {
       idle += other->quota_bytes;
-      if (other->identity == identity) own_idle += other->quota_bytes;
+      if (other->identity != identity) continue;
+      own_idle += other->quota_bytes;
+      ++own_idle_number;
     }
     const StoreWords& words = Entry::kWords;
     if (own_over > own_idle) return QuotaFull(words, owned, bytes, limits_.bytes_per_identity, true);
     if (over > idle) return QuotaFull(words, bytes_, bytes, limits_.bytes, false);
-    if (number_over > static_cast<int64_t>(idle_.size())) return TooMany(words, there, most);
+    if (number_over > static_cast<int64_t>(idle_.size())) return TooMany(words, there, most, false);
+    if (own_number_over > own_idle_number)
+      return TooMany(words, static_cast<size_t>(own_there), own_most, true);
     for (const bool own : {true, false}) {
       for (auto next = idle_.begin(); next != idle_.end();) {
         Entry* const other = (next++)->second;
-        if (own ? own_over <= 0 : over <= 0 && number_over <= 0) break;
+        if (own ? own_over <= 0 && own_number_over <= 0 : over <= 0 && number_over <= 0) break;
         if (own && other->identity != identity) continue;
-        if (other->identity == identity) own_over -= other->quota_bytes;
+        if (other->identity == identity) {
+          own_over -= other->quota_bytes;
+          --own_number_over;
+        }
         over -= other->quota_bytes;
         --number_over;
         EvictLocked(other, freed);

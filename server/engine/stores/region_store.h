@@ -27,6 +27,7 @@ struct RegionLimits {
   std::string prefix;              ///< that names must begin with; empty: shared memory is off
   int64_t bytes = 0;               ///< of all regions, in whole pages; 0: half of what the process may use
   int64_t bytes_per_identity = 0;  ///< 0: the same
+  int64_t count_per_identity = 0;  ///< 0: MostOfOne()
   double seconds = 3600;           ///< without use until a region expires, where its client names none
   double longest_seconds = 86400;  ///< and the longest that a client may name
   bool device = false;             ///< memory of the device is on
