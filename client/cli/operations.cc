@@ -4,9 +4,9 @@
 
 #include "client/cli/answer.h"
 #include "client/cli/operands.h"
-#include "client/cli/tls_explain.h"
 #include "client/cli/tracks.h"
 #include "client/cli/values.h"
+#include "client/cpp/tls_explain.h"
 
 namespace tilewire::cli {
 namespace {
@@ -161,7 +161,7 @@ int PrintCallError(const Globals& globals, const Status& status, int exit_code) 
     return PrintError(Status(Code::kDeadlineExceeded, "DEADLINE", TimeoutPassed(*globals.timeout)),
                       exit_code);
   if (status.code() == Code::kUnavailable && status.reason().empty()) {
-    if (const std::string why = ExplainTls(globals.server, globals.connect); !why.empty())
+    if (const std::string why = client::ExplainTls(globals.server, globals.connect); !why.empty())
       return PrintError(Status(Code::kUnavailable, "TLS", why), exit_code);
   }
   return PrintError(status, exit_code);

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "client/cli/report.h"
-#include "client/cli/tls_explain.h"
 #include "client/cpp/file.h"
+#include "client/cpp/tls_explain.h"
 #include "client/load/commands.h"
 #include "client/load/html.h"
 #include "client/load/tables.h"
@@ -37,7 +37,7 @@ std::optional<ServerFacts> Describe(const Globals& globals, client::Client* clie
                  : Unreachable(info.error()) ? kExitUnreachable
                                              : kExitBad;
     const std::string why =
-        Unreachable(info.error()) ? cli::ExplainTls(globals.server, globals.connect) : std::string();
+        Unreachable(info.error()) ? client::ExplainTls(globals.server, globals.connect) : std::string();
     std::fprintf(stderr, "error: %s: %s\n", globals.server.c_str(),
                  why.empty() ? info.error().ToString().c_str() : why.c_str());
     return std::nullopt;

@@ -1,12 +1,15 @@
 // The client: makes calls, which are run elsewhere, and asks small things at once.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <cstring>
+#include <type_traits>
 
+#include "client/cpp/tls_explain.h"
 #include "client/python/core/bind.h"
 #include "client/python/core/call.h"
 #include "client/python/core/errors.h"
@@ -30,15 +33,17 @@ using Keeps = std::optional<client::OwnedArray>*;
 /// left alone.
 struct Connection {
   std::shared_ptr<Client> client;
+  Explain explain;
 
-  Connection(const std::string& address, double dead_peer_seconds,
-             const std::vector<std::pair<std::string, std::string>>& metadata) {
+  Connection(const std::string& address, client::ConnectOptions options)
+      : explain([address, options](Status status) {
+          const bool nobody_says_why = status.code() == Code::kUnavailable && status.reason().empty();
+          const std::string why = nobody_says_why ? client::ExplainTls(address, options) : std::string();
+          return why.empty() ? std::move(status) : Status(Code::kUnavailable, "TLS", why);
+        }) {
     RequireNotForked();
     UseGrpc();
-    const auto dead_peer = std::chrono::milliseconds(static_cast<int64_t>(dead_peer_seconds * 1e3));
-    client = std::shared_ptr<Client>(
-        new Client(Client::Connect(address, {.dead_peer_timeout = dead_peer, .metadata = metadata})),
-        NotInChild());
+    client = std::shared_ptr<Client>(new Client(Client::Connect(address, std::move(options))), NotInChild());
   }
   ~Connection() {
     const Unlocked released;
@@ -91,10 +96,10 @@ std::vector<PythonSpec> SpecsOfResults(const client::Operation& operation, const
 /// A call of an operation with any number of results.
 Call* ExecuteAll(const Connection& on, const client::Operation& operation, Sources sources,
                  const std::vector<std::pair<uintptr_t, uint64_t>>& places, const CallOptions& options) {
-  return new Call(options, [client = on.client, operation, sources = std::move(sources),
-                            sink = IntoEach(places)](const CallOptions& call, Keeps) {
-    return client->Execute(operation, sources, sink, call);
-  });
+  return new Call(
+      options, on.explain,
+      [client = on.client, operation, sources = std::move(sources), sink = IntoEach(places)](
+          const CallOptions& call, Keeps) { return client->Execute(operation, sources, sink, call); });
 }
 
 /// The calls of one operation. Further operations are further lines in BindClient.
@@ -108,17 +113,17 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
           "execute",
           [](const Connection& on, const Op& op, Sources sources, uintptr_t out, uint64_t bytes,
              const CallOptions& options) {
-            return new Call(options, [client = on.client, op, sources = std::move(sources),
-                                      sink = Into(out, bytes)](const CallOptions& call, Keeps) {
-              return client->Execute(op, sources, sink, call);
-            });
+            return new Call(
+                options, on.explain,
+                [client = on.client, op, sources = std::move(sources), sink = Into(out, bytes)](
+                    const CallOptions& call, Keeps) { return client->Execute(op, sources, sink, call); });
           },
           "op"_a, "sources"_a, "out"_a, "nbytes"_a, "options"_a)
       .def(
           "execute_into",
           [](const Connection& on, const Op& op, Sources sources, const std::string& region, uint64_t offset,
              const CallOptions& options) {
-            return new Call(options,
+            return new Call(options, on.explain,
                             [client = on.client, op, sources = std::move(sources),
                              place = client::RegionPlace{region, offset}](const CallOptions& call, Keeps) {
                               return client->ExecuteInto(op, sources, place, call);
@@ -130,7 +135,7 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
           [](const Connection& on, const Op& op, Sources sources, double seconds, bool evictable,
              const CallOptions& options) {
             return new Call(
-                options,
+                options, on.explain,
                 [client = on.client, op, sources = std::move(sources), keep = Keep(seconds, evictable)](
                     const CallOptions& call, Keeps stored) -> Result<Reply> {
                   auto reply = client->Store(op, sources, keep, call);
@@ -144,7 +149,7 @@ void BindOperation(nb::class_<Connection>& binding, nb::module_& module) {
 
 Call* Put(const Connection& on, const ArraySource& source, double seconds, bool evictable,
           const CallOptions& options) {
-  return new Call(options,
+  return new Call(options, on.explain,
                   [client = on.client, source, keep = Keep(seconds, evictable)](
                       const CallOptions& call, Keeps stored) -> Result<Reply> {
                     auto reply = client->Put(source, keep, call);
@@ -156,33 +161,50 @@ Call* Put(const Connection& on, const ArraySource& source, double seconds, bool 
 
 Call* Get(const Connection& on, const ArraySource& source, uintptr_t out, uint64_t bytes,
           const CallOptions& options) {
-  return new Call(options, [client = on.client, source, sink = Into(out, bytes)](
-                               const CallOptions& call, Keeps) { return client->Get(source, sink, call); });
+  return new Call(options, on.explain,
+                  [client = on.client, source, sink = Into(out, bytes)](const CallOptions& call, Keeps) {
+                    return client->Get(source, sink, call);
+                  });
 }
 
 /// `ask()` without the GIL.
 template <typename Ask>
-auto Asked(const Ask& ask) {
+auto Asked(const Connection& on, const Ask& ask) {
   RequireNotForked();
   const Unlocked released;
-  return ask();
+  auto answer = ask();
+  if constexpr (std::is_same_v<decltype(answer), Status>)
+    return answer.ok() ? answer : on.explain(std::move(answer));
+  else
+    return answer ? std::move(answer) : decltype(answer)(Fail(on.explain(std::move(answer).error())));
+}
+
+client::ConnectOptions MakeOptions(double dead_peer_seconds,
+                                   const std::vector<std::pair<std::string, std::string>>& metadata,
+                                   std::optional<client::TlsOptions> tls, const std::string& token,
+                                   bool insecure) {
+  return {.dead_peer_timeout = std::chrono::milliseconds(static_cast<int64_t>(dead_peer_seconds * 1e3)),
+          .metadata = metadata,
+          .tls = std::move(tls),
+          .token = token,
+          .insecure = insecure};
 }
 
 PythonSpec Stat(const Connection& on, const std::string& id, const CallOptions& options) {
-  const auto info = Unwrap(Asked([&] { return on.client->Stat(id, options); }));
+  const auto info = Unwrap(Asked(on, [&] { return on.client->Stat(id, options); }));
   const auto dims = info.spec.shape.dims();
   return {static_cast<int>(info.spec.dtype), {dims.begin(), dims.end()}};
 }
 
 std::vector<std::string> List(const Connection& on, const CallOptions& options) {
-  const auto list = Unwrap(Asked([&] { return on.client->List(options); }));
+  const auto list = Unwrap(Asked(on, [&] { return on.client->List(options); }));
   std::vector<std::string> out;
   for (const client::ArrayInfo& info : list.arrays) out.push_back(info.id);
   return out;
 }
 
 nb::typed<nb::dict, nb::str, nb::any> Describe(const Connection& on, const CallOptions& options) {
-  const client::ServerInfo info = Unwrap(Asked([&] { return on.client->Describe(options); }));
+  const client::ServerInfo info = Unwrap(Asked(on, [&] { return on.client->Describe(options); }));
   nb::list devices, versions;
   for (const auto& device : info.devices) {
     nb::dict one;
@@ -212,11 +234,11 @@ nb::typed<nb::dict, nb::str, nb::any> Describe(const Connection& on, const CallO
 }
 
 double Ping(const Connection& on, const CallOptions& options) {
-  return std::chrono::duration<double>(Unwrap(Asked([&] { return on.client->Ping(options); }))).count();
+  return std::chrono::duration<double>(Unwrap(Asked(on, [&] { return on.client->Ping(options); }))).count();
 }
 
 Region* Share(const Connection& on, uint64_t bytes, double seconds, const CallOptions& options) {
-  auto region = Unwrap(Asked([&] { return on.client->Share(bytes, {.seconds = seconds}, options); }));
+  auto region = Unwrap(Asked(on, [&] { return on.client->Share(bytes, {.seconds = seconds}, options); }));
   return new Region{Owned<client::SharedRegion>(new client::SharedRegion(std::move(region)))};
 }
 
@@ -225,17 +247,33 @@ Device* RegisterDevice(const Connection& on, const nb::bytes& handle, uint64_t o
   const client::DeviceMemory memory{
       .handle = std::string(handle.c_str(), handle.size()), .offset = offset, .bytes = bytes};
   auto region =
-      Unwrap(Asked([&] { return on.client->RegisterDevice(memory, {.seconds = seconds}, options); }));
+      Unwrap(Asked(on, [&] { return on.client->RegisterDevice(memory, {.seconds = seconds}, options); }));
   return new Device{Owned<client::DeviceRegion>(new client::DeviceRegion(std::move(region)))};
 }
 
 }  // namespace
 
 void BindClient(nb::module_& module) {
+  nb::class_<client::TlsOptions>(module, "TlsOptions")
+      .def(
+          "__init__",
+          [](client::TlsOptions* self, const std::string& ca, const std::string& certificate,
+             const std::string& key) {
+            new (self) client::TlsOptions{ca, certificate, key};
+          },
+          "ca"_a, "certificate"_a, "key"_a);
+  nb::class_<client::ConnectOptions>(module, "ConnectOptions")
+      .def(
+          "__init__",
+          [](client::ConnectOptions* self, double dead_peer_seconds,
+             const std::vector<std::pair<std::string, std::string>>& metadata,
+             std::optional<client::TlsOptions> tls, const std::string& token, bool insecure) {
+            new (self) client::ConnectOptions(
+                MakeOptions(dead_peer_seconds, metadata, std::move(tls), token, insecure));
+          },
+          "dead_peer_seconds"_a, "metadata"_a, "tls"_a.none(), "token"_a, "insecure"_a);
   nb::class_<Connection> binding(module, "Client");
-  binding
-      .def(nb::init<const std::string&, double, const std::vector<std::pair<std::string, std::string>>&>(),
-           "address"_a, "dead_peer_seconds"_a, "metadata"_a)
+  binding.def(nb::init<const std::string&, client::ConnectOptions>(), "address"_a, "options"_a)
       .def("put", &Put, "source"_a, "seconds"_a, "evictable"_a, "options"_a)
       .def("get", &Get, "source"_a, "out"_a, "nbytes"_a, "options"_a)
       .def("stat", &Stat, "id"_a, "options"_a)
@@ -243,7 +281,7 @@ void BindClient(nb::module_& module) {
       .def(
           "delete",
           [](const Connection& on, const std::string& id, const CallOptions& options) {
-            Check(Asked([&] { return on.client->Delete(id, options); }));
+            Check(Asked(on, [&] { return on.client->Delete(id, options); }));
           },
           "id"_a, "options"_a)
       .def("describe", &Describe, "options"_a)

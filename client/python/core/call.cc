@@ -23,7 +23,8 @@ Status DeadlinePassed(std::chrono::milliseconds timeout, const Status& seen) {
 
 }  // namespace
 
-Call::Call(const client::CallOptions& options, Work work) : options_(options), work_(std::move(work)) {
+Call::Call(const client::CallOptions& options, Explain explain, Work work)
+    : options_(options), explain_(std::move(explain)), work_(std::move(work)) {
   options_.stop = stop_.get_token();
 }
 
@@ -41,7 +42,7 @@ void Call::Run() {
     if (result)
       reply_ = *std::move(result);
     else
-      status_ = std::move(result).error();
+      status_ = explain_(std::move(result).error());
   } catch (const std::bad_alloc&) {
     status_ = Status(Code::kResourceExhausted, "MEMORY", "this process has no memory left for the call");
   }

@@ -11,6 +11,9 @@
 
 namespace tilewire::python {
 
+/// Adds to a failure what is known beside it. Called without the GIL; thread-safe.
+using Explain = std::function<Status(Status)>;
+
 /// Made and read with the GIL, run once without it, by any thread. Refers to memory of its operands and its
 /// result, which Python keeps until it has run.
 class Call {
@@ -19,8 +22,8 @@ class Call {
   using Work =
       std::function<Result<client::Reply>(const client::CallOptions&, std::optional<client::OwnedArray>*)>;
 
-  /// `options.stop` is the call's own.
-  Call(const client::CallOptions& options, Work work);
+  /// `options.stop` is the call's own. `explain` gets why it failed.
+  Call(const client::CallOptions& options, Explain explain, Work work);
 
   /// Runs it: an error is part of the outcome.
   void Run();
@@ -38,6 +41,7 @@ class Call {
  private:
   client::CallOptions options_;
   std::stop_source stop_;
+  Explain explain_;
   Work work_;  ///< empty when it has run, so that it keeps nothing
   Status status_;
   std::optional<client::Reply> reply_;

@@ -121,6 +121,7 @@ def test_pickle(server: tw.LocalClient) -> None:
 def test_interrupt(server: tw.LocalClient) -> None:
     text = """
         import os, signal, sys, threading, time, numpy as np, tilewire as tw
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what they start in the background ignore it
         client = tw.connect(sys.argv[1])
         a = np.zeros(1 << 28, "u1")
         main, over = os.getpid(), threading.Event()

@@ -30,6 +30,7 @@ from ._errors import (
 from ._local import LocalClient, local
 from ._options import CallOptions
 from ._remote import RemoteArray
+from ._security import Tls
 from ._timing import Timing
 from ._trace import Trace, TracedCall
 
@@ -50,6 +51,7 @@ __all__ = [
     "PermissionDenied",
     "RemoteArray",
     "Timing",
+    "Tls",
     "Trace",
     "TracedCall",
     "Unauthenticated",

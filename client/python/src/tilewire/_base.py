@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from ._jobs import How, Link
 from ._options import CallOptions, Via
 from ._remote import Remote
+from ._security import Security
 from ._timing import Timing
 from ._trace import Trace
 
@@ -67,6 +68,6 @@ class BaseClient:
 
 
 def make_link(address: str, via: Via, connections: int, timeout: float | None, metadata: Mapping[str, str] | None,
-              dead_peer: float) -> Link:  # fmt: skip
+              dead_peer: float, security: Security | None = None) -> Link:  # fmt: skip
     defaults: CallOptions = {"connections": connections, "timeout": timeout}
-    return Link(address, via, dict(metadata or {}), dead_peer, defaults)
+    return Link(address, via, dict(metadata or {}), dead_peer, security or Security(), defaults)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
@@ -16,6 +17,7 @@ from ._errors import invalid, unsupported
 from ._jobs import Job, Link
 from ._options import Axes, CallOptions, Output, Via
 from ._remote import RemoteArray
+from ._security import Security, Tls
 from ._trace import Trace
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class Client(BaseClient):
 
     def __reduce__(self) -> tuple[Any, ...]:
         link = self._link
-        return _connect, (link.address, link.via, link.defaults, link.metadata, link.dead_peer)
+        return _connect, (link.address, link.via, link.defaults, link.metadata, link.dead_peer, link.security)
 
     # --- operations
     @overload
@@ -225,8 +227,9 @@ class Client(BaseClient):
         self.close()
 
 
-def _connect(address: str, via: str, defaults: CallOptions, metadata: dict[str, str], dead_peer: float) -> Client:
-    return Client(Link(address, via, metadata, dead_peer, defaults))
+def _connect(address: str, via: str, defaults: CallOptions, metadata: dict[str, str], dead_peer: float,
+             security: Security) -> Client:  # fmt: skip
+    return Client(Link(address, via, metadata, dead_peer, security, defaults))
 
 
 def connect(
@@ -235,6 +238,9 @@ def connect(
     connections: int = 0,
     timeout: float | None = None,
     *,
+    tls: bool | str | os.PathLike[str] | Tls = False,
+    token: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
     metadata: Mapping[str, str] | None = None,
     dead_peer: float = 30.0,
 ) -> Client:
@@ -246,7 +252,13 @@ def connect(
             the rest; ``"wire"`` always the wire; ``"region"`` copies operands and results into shared memory.
         connections: that carry one large call, at most; 0: one for each 32 MiB, up to half of this machine's cores and 8.
         timeout: seconds for each call unless it says otherwise, retries included; None: for ever.
+        tls: True: with a server that this machine's authorities vouch for; a path: that those in this PEM file do; or `Tls`.
+        token: NAME.SECRET of a server with --tokens, or a pathlib.Path of a file with it. In clear it is sent to this host
+            alone. Pickled with the client, where it is text.
+        insecure: send the token in clear also beyond this host.
         metadata: sent with every call, such as the name that a server with --identity-header goes by.
         dead_peer: seconds after which a connection whose peer takes nothing is given up.
     """
-    return Client(make_link(address, via, connections, timeout, metadata, dead_peer))
+    return Client(
+        make_link(address, via, connections, timeout, metadata, dead_peer, Security.of(tls, token, insecure))
+    )

@@ -15,6 +15,7 @@ from ._errors import closed, invalid, unsupported
 from ._options import Axes, CallOptions
 from ._regions import Regions
 from ._remote import SIZES, Remote
+from ._security import Security
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,13 +53,15 @@ class How(NamedTuple):
 class Link:
     """What a client shares with what it made at the server. Thread-safe."""
 
-    def __init__(self, address: str, via: str, metadata: dict[str, str], dead_peer: float, defaults: CallOptions) -> None:
+    def __init__(self, address: str, via: str, metadata: dict[str, str], dead_peer: float, security: Security,
+                 defaults: CallOptions) -> None:  # fmt: skip
         if not isinstance(address, str) or not address:
             raise unsupported("address", f"{address!r}", 'text such as "localhost:50051" or "unix:/run/tilewired.sock"')
         if via not in _options.VIAS:
             raise invalid("via", repr(via), ", ".join(map(repr, _options.VIAS)))
         self.address, self.via, self.defaults = address, via, defaults
         self.metadata, self.dead_peer = dict(metadata), _options.real(dead_peer, "dead_peer")
+        self.security = security
         self.regions = Regions()
         self.run: Callable[[Job[Any]], Any] = _no_runner
         self._plain = {trace: _options.make(defaults, trace) for trace in (False, True)}
@@ -73,7 +76,9 @@ class Link:
             with self._lock:
                 if self.closed:
                     raise closed("client")
-                core = self._core = self._core or _core.Client(self.address, self.dead_peer, list(self.metadata.items()))
+                if self._core is None:
+                    self._core = _core.Client(self.address, self.security.read(self.dead_peer, self.metadata))
+                core = self._core
         return core
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
@@ -22,6 +23,7 @@ from ._errors import FailedPrecondition, closed
 from ._jobs import Job, Link
 from ._options import Axes, CallOptions, Output, Via
 from ._remote import Remote
+from ._security import Security, Tls
 from ._trace import Trace
 
 T = TypeVar("T")
@@ -193,8 +195,13 @@ def connect(
     connections: int = 0,
     timeout: float | None = None,
     *,
+    tls: bool | str | os.PathLike[str] | Tls = False,
+    token: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
     metadata: Mapping[str, str] | None = None,
     dead_peer: float = 30.0,
 ) -> Client:
     """As `tilewire.connect`."""
-    return Client(make_link(address, via, connections, timeout, metadata, dead_peer))
+    return Client(
+        make_link(address, via, connections, timeout, metadata, dead_peer, Security.of(tls, token, insecure))
+    )

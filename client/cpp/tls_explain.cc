@@ -1,4 +1,4 @@
-#include "client/cli/tls_explain.h"
+#include "client/cpp/tls_explain.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace tilewire::cli {
+namespace tilewire::client {
 namespace {
 
 constexpr int kSeconds = 3;
@@ -93,7 +93,7 @@ std::string Outcome(SSL* session, bool verified) {
 
 }  // namespace
 
-std::string ExplainTls(const std::string& address, const client::ConnectOptions& options) {
+std::string ExplainTls(const std::string& address, const ConnectOptions& options) {
   if (address.starts_with("unix:")) return "";
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -122,4 +122,4 @@ std::string ExplainTls(const std::string& address, const client::ConnectOptions&
   return Outcome(session.get(), options.tls.has_value());
 }
 
-}  // namespace tilewire::cli
+}  // namespace tilewire::client

@@ -5,11 +5,11 @@
 
 #include "client/cpp/client.h"
 
-namespace tilewire::cli {
+namespace tilewire::client {
 
 /// Connects to `address` once more and tells what is wrong with certificates and TLS: untrusted, expired, for
 /// another name, a client's certificate missing or refused, one side in clear. Empty where nothing is, or
 /// nobody answers within some seconds. Sends nothing but a handshake.
-std::string ExplainTls(const std::string& address, const client::ConnectOptions& options);
+std::string ExplainTls(const std::string& address, const ConnectOptions& options);
 
-}  // namespace tilewire::cli
+}  // namespace tilewire::client
