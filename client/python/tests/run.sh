@@ -18,7 +18,8 @@ start=$SECONDS
 "${pip[@]}" "$wheel"
 printf 'installed %s and its dependencies in %d s, %d MiB\n' "${wheel##*/}" $((SECONDS - start)) \
   "$(du -sm "$work/venv" | cut -f 1)"
-"${pip[@]}" pytest pytest-timeout mypy ml_dtypes grpcio pyarrow pyelftools 'dask[array]' distributed
+"${pip[@]}" pytest pytest-timeout mypy ml_dtypes grpcio pyarrow pyelftools 'dask[array]' distributed \
+  matplotlib nbclient nbformat ipykernel
 # From elsewhere, so that nothing but the wheel can be imported.
 cd "$work"
 "$work/venv/bin/python" -B -m pytest -c "$folder/pyproject.toml" -p no:cacheprovider "$@" "$folder/tests"
