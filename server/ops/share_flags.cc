@@ -41,19 +41,18 @@ Flag Number(const std::string& name, int64_t Config::*member, std::string help,
 
 void AddShareFlags(std::vector<Flag>* flags) {
   constexpr int64_t kMost = int64_t{1} << 44;
-  flags->push_back(
-      {.name = "least-rate",
-       .placeholder = "BYTES",
-       .default_text = "64KiB",
-       .allowed = "0 to " + FormatBytes(kGiB),
-       .help =
-           "Bytes a second that a job moves while others wait, or it ends IDLE after 10 s; 0: any will do",
-       .store = [](Config* config, std::string_view text) {
-         auto value = ParseBytes("--least-rate", text, 0, kGiB);
-         if (!value) return value.error();
-         config->least_rate = *value;
-         return Status();
-       }});
+  flags->push_back({.name = "least-rate",
+                    .placeholder = "BYTES",
+                    .default_text = "64KiB",
+                    .allowed = "0 to " + FormatBytes(kGiB),
+                    .help = "Bytes a second that a job moves while others wait, or it ends IDLE after 10 s "
+                            "(or --idle-seconds); 0: any will do",
+                    .store = [](Config* config, std::string_view text) {
+                      auto value = ParseBytes("--least-rate", text, 0, kGiB);
+                      if (!value) return value.error();
+                      config->least_rate = *value;
+                      return Status();
+                    }});
   flags->push_back(Number("max-in-flight-per-identity", &Config::max_in_flight_per_identity,
                           "Jobs of one caller that run at once; further ones wait"));
   flags->push_back(Number("queue-length-per-identity", &Config::queue_length_per_identity,

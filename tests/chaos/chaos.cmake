@@ -5,3 +5,5 @@ endif()
 find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
 tilewire_script_test(chaos.doors LABELS script ALONE NEEDS tilewired tilewire
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/chaos/doors_test.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>)
+tilewire_script_test(chaos.holders LABELS script ALONE NEEDS tilewired tilewire
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/chaos/holders_test.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>)

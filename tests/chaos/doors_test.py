@@ -6,19 +6,13 @@ Each attack runs against a fresh server that is allowed so much memory beyond wh
 live, stay within that and a margin, answer a small call during the attack and after it, and drain. --scale
 multiplies the attacks; --report prints figures.
 """
-import argparse
-import contextlib
-import os
-import re
 import resource
-import signal
-import subprocess
 import threading
 import time
 import unittest
-import urllib.request
 
 import http2
+from attacked import OPTIONS, main, serving
 
 MIB = 1 << 20
 ALLOWED = 192 * MIB  # beyond the idle server
@@ -27,74 +21,6 @@ MARGIN = 256 * MIB   # what comes between two looks, and what malloc keeps
 # dozens of headers, each 3,500 times as large as what was sent. Without the watch it is over 3 GiB.
 EXPANSION = 640 * MIB
 FILES = 1024         # that a server may open which is flooded with connections
-OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1)
-
-
-class Server:
-    """A tilewired on ports of its own."""
-
-    def __init__(self, *flags, files=None):
-        command = [OPTIONS.tilewired, "--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-                   "--device-bytes", "64MiB", "--pinned-bytes", "64MiB", *flags]
-        if files:
-            command = ["/bin/sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
-        environment = dict(os.environ)
-        # What is freed shall be gone, as without the sanitizer.
-        environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        self.log = []
-        self.reader = threading.Thread(target=lambda: self.log.extend(
-            line for line in self.process.stderr if " call " not in line), daemon=True)
-        self.reader.start()
-        ready = self.process.stdout.readline().split()
-        assert ready[:2] == ["tilewired", "ready"], (ready, self.log)
-        self.address = ready[2]
-        self.metrics = None
-        while self.metrics is None:
-            found = [re.search(r"serving metrics address=(\S+)", line) for line in list(self.log)]
-            self.metrics = next((match.group(1) for match in found if match), None)
-
-    def metric(self, name):
-        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=30) as page:
-            lines = page.read().decode().splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
-
-    def peak(self):
-        """Bytes of resident memory, at most until now."""
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) * 1024
-
-    def ping(self):
-        """Seconds that a call took on a connection of its own; None where it failed."""
-        begin = time.monotonic()
-        done = subprocess.run([OPTIONS.tilewire, "--server", self.address, "--timeout", "20", "ping"],
-                              capture_output=True, check=False)
-        return time.monotonic() - begin if done.returncode == 0 else None
-
-    def served(self):
-        """Whether a client gets through that tries again: gRPC drops who comes while its quota is exceeded."""
-        return any(self.ping() is not None for _ in range(10))
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-
-@contextlib.contextmanager
-def serving(*flags, files=None):
-    server = Server(*flags, files=files)
-    try:
-        yield server
-    finally:
-        server.kill()
 
 
 def flood(address, connections):
@@ -199,10 +125,4 @@ class Doors(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tilewired")
-    parser.add_argument("tilewire")
-    parser.add_argument("--report", action="store_true")
-    parser.add_argument("--scale", type=int, default=1)
-    OPTIONS, rest = parser.parse_known_args()
-    unittest.main(argv=["doors_test.py", *rest])
+    main("doors_test.py")

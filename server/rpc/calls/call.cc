@@ -78,7 +78,7 @@ Status Call::LateStatus(Late why) const {
     case Late::kSlow:
       return late("others wait, and the job moved less than --least-rate, " +
                   std::to_string(static_cast<int64_t>(shared_->least_rate)) +
-                  " bytes a second, for more than 10 s; it was given up");
+                  " bytes a second, for more than 10 s or --idle-seconds; it was given up");
     case Late::kIdle:
       break;
   }

@@ -27,7 +27,8 @@ void IdleWatch::Start(std::weak_ptr<void> owner, Timer* timer, const Patience& p
     watching_ = true;
   }
   const TimePoint now = timer_->Now();
-  Look({.since = now, .at = now, .pace = Pace(patience.least_rate, Seconds(Clock::duration(kSlowFor)))});
+  const double slow_for = std::min(patience.idle_seconds, Seconds(Clock::duration(kSlowFor)));
+  Look({.since = now, .at = now, .pace = Pace(patience.least_rate, slow_for)});
 }
 
 void IdleWatch::Stop() {
