@@ -35,8 +35,8 @@ enum class Late : uint8_t {
 };
 /// So long may the first message take at most.
 inline constexpr std::chrono::seconds kOpenWithin{10};
-/// So long, or as long as without progress, may a job be below the least rate: a client that fetches its next bytes from somewhere is not
-/// slow.
+/// So long, or as long as without progress, may a job be below the least rate: a client that fetches its next
+/// bytes from somewhere is not slow.
 inline constexpr std::chrono::seconds kSlowFor{10};
 
 /// Time counts only while the call waits for its client, and only without a block of progress: a message that
