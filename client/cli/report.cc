@@ -112,7 +112,8 @@ void PrintTiming(const client::Reply& reply) {
                  FormatFixed(reply.round_trip_us / 1000, 1).c_str());
   // Where it is little, something else limits, and nobody wants to know of windows.
   if (t.window_share && *t.window_share >= 0.5)
-    std::fprintf(stderr, "  %-14s%s%% of receiving was waiting for windows; more --connections help\n",
+    std::fprintf(stderr,
+                 "  %-14sexplains %s%% of receiving: a window a round trip; more --connections help\n",
                  "distance", FormatFixed(100 * *t.window_share, 0).c_str());
   if (t.overlap) std::fprintf(stderr, "  %-14s%.2f\n", "overlap", *t.overlap);
   if (t.bytes_copied && bytes > 0)
