@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tilewire as tw
+from tilewire._servers import SERVERS, Server
 
 da = pytest.importorskip("dask.array")
 tilewire_dask = pytest.importorskip("tilewire.dask")
@@ -69,15 +70,15 @@ def test_nan_and_infinity(servers: list[str], server: tw.LocalClient) -> None:
 
 def test_pieces_go_to_all_servers(servers: list[str], rng: np.random.Generator) -> None:
     a = da.from_array(rng.random(1 << 20), 1 << 14)
-    before = [tilewire_dask._servers.client(address).describe()["instance"] for address in servers]
+    before = [SERVERS.client(Server(address)).describe()["instance"] for address in servers]
     assert len(set(before)) == 3
     asked: list[str] = []
-    order = tilewire_dask._servers.order
+    order = SERVERS.order
     try:
-        tilewire_dask._servers.order = lambda addresses, n: asked.append(order(addresses, n)[0]) or order(addresses, n)
+        SERVERS.order = lambda known, n: asked.append(order(known, n)[0].address) or order(known, n)
         tilewire_dask.rmse(a, a, servers=servers).compute()
     finally:
-        tilewire_dask._servers.order = order
+        SERVERS.order = order
     assert set(asked) == set(servers)
 
 

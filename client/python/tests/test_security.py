@@ -122,3 +122,15 @@ def test_files_are_read_anew_by_a_pickled_client(secured: Secured, tmp_path: pat
     ca.write_text("")
     with pytest.raises(tw.InvalidArgument, match="empty"):
         pickle.loads(frozen).rmse(A, A)
+
+
+def test_workers_connect_as_the_client_does(secured: Secured, rng: np.random.Generator) -> None:
+    da = pytest.importorskip("dask.array")
+    tilewire_dask = pytest.importorskip("tilewire.dask")
+    a, b = rng.standard_normal((2, 100_000))
+    with secured.connect(tls=secured.ours.pem, token=secured.token) as c:
+        value = tilewire_dask.rmse(da.from_array(a, 20_000), da.from_array(b, 20_000), servers=[c])
+        for scheduler in ("threads", "processes"):
+            assert value.compute(scheduler=scheduler) == c.rmse(a, b)
+    with pytest.raises(tw.Error):
+        tilewire_dask.rmse(a, da.from_array(b), servers=[secured.server.address]).compute()

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import threading
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._client import Client, connect
+from ._client import Client
 from ._compare import METRICS, Comparison, Metric, Question, derived
-from ._errors import DeadlineExceeded, Error, Exhausted, Unavailable, invalid, unsupported
+from ._errors import Error, invalid, unsupported
 from ._options import Axes, Output
 from ._options import axes as checked_axes
 from ._options import output as checked_output
 from ._options import reduced
+from ._servers import Server, by_any
 
 try:
     from dask import array
@@ -37,69 +35,27 @@ except ImportError as error:
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-T = TypeVar("T")
 da: Any = array  # half of it has no types
 TILE = 4096
 #: Of one operand of one call, about.
 PIECE_BYTES = 32 << 20
-#: A server that failed is asked last for so long.
-SHUNNED_SECONDS = 10.0
 
 
 class RechunkWarning(UserWarning):
     """Chunks do not lie where sums may be cut: Dask moves elements between them first."""
 
 
-class _Servers:
-    """The connections of this process, made once for all tasks. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._clients: dict[tuple[int, str], Client] = {}
-        self._failed: dict[str, float] = {}
-
-    def client(self, address: str) -> Client:
-        with self._lock:
-            return self._clients.setdefault((os.getpid(), address), connect(address, connections=1))
-
-    def order(self, addresses: Sequence[str], number: int) -> list[str]:
-        """Which to ask for piece `number`, first to last: in turn, those that failed lately at the end."""
-        turn = [addresses[(number + n) % len(addresses)] for n in range(len(addresses))]
-        now = time.monotonic()
-        return sorted(turn, key=lambda address: now - self._failed.get(address, -math.inf) < SHUNNED_SECONDS)
-
-    def failed(self, address: str) -> None:
-        self._failed[address] = time.monotonic()
-
-
-_servers = _Servers()
-
-
-def _by_any(addresses: Sequence[str], block_info: Any, ask: Callable[[Client], T]) -> T:
-    """What `ask` has of whichever server answers for a piece."""
-    location = block_info[0]["chunk-location"] if block_info else (0, 0)
-    number = location[0] * (block_info[0]["num-chunks"][1] if block_info else 1) + location[1]
-    errors = []
-    for address in _servers.order(addresses, number):
-        try:
-            return ask(_servers.client(address))
-        except (Unavailable, DeadlineExceeded, Exhausted) as error:
-            _servers.failed(address)
-            errors.append(f"{address}: {error}")
-    raise Unavailable("no server could do a piece: " + "; ".join(errors), reason="NO_SERVER")
-
-
-def _sums(x: npt.NDArray[Any], y: npt.NDArray[Any], addresses: Sequence[str], timeout: float | None,
+def _sums(x: npt.NDArray[Any], y: npt.NDArray[Any], servers: Sequence[Server], timeout: float | None,
           block_info: Any = None) -> npt.NDArray[np.float64]:  # fmt: skip
     """Sums of squares of the rows of one piece: shape (rows, 1)."""
-    sums = _by_any(addresses, block_info, lambda c: c.rmse(x, y, 1, "sum_squares", timeout=timeout, max_attempts=3))
+    sums = by_any(servers, block_info, lambda c: c.rmse(x, y, 1, "sum_squares", timeout=timeout, max_attempts=3))
     return np.asarray(sums).reshape(-1, 1)
 
 
-def _parts(x: npt.NDArray[Any], y: npt.NDArray[Any], addresses: Sequence[str], timeout: float | None, parts: Sequence[Metric],
+def _parts(x: npt.NDArray[Any], y: npt.NDArray[Any], servers: Sequence[Server], timeout: float | None, parts: Sequence[Metric],
            block_info: Any = None) -> npt.NDArray[np.uint64]:  # fmt: skip
     """What comparisons of the rows of one piece are made of, words of 8 bytes: shape (rows, 1, parts)."""
-    found = _by_any(addresses, block_info, lambda c: c.compare(x, y, 1, parts, timeout=timeout, max_attempts=3))
+    found = by_any(servers, block_info, lambda c: c.compare(x, y, 1, parts, timeout=timeout, max_attempts=3))
     if found.max_abs_index is not None and block_info:
         start = block_info[0]["array-location"][1][0]
         found.max_abs_index[found.max_abs_index >= 0] += start
@@ -149,7 +105,8 @@ def rmse(X: Any, Y: Any, axis: Axes = None, output: Output = "rmse", *, servers:
     Args:
         X, Y: equal shape and dtype; a Dask array, or a numpy array beside one.
         axis, output: as for `tilewire.Client.rmse`.
-        servers: addresses, or clients for theirs. A piece whose server fails is given to the next.
+        servers: addresses, or clients, whose TLS, token and metadata workers use too (they travel with the tasks). A piece whose
+            server fails is given to the next.
         timeout: seconds for a piece at one server; then the next one is asked.
 
     Returns: a Dask array, float64, of the axes that stay (0-d where none does): nothing is computed yet. Its tasks raise
@@ -160,7 +117,7 @@ def rmse(X: Any, Y: Any, axis: Axes = None, output: Output = "rmse", *, servers:
     """
     checked_output(output)
     pieces = _pieces(X, Y, axis, servers)
-    sums = da.map_blocks(_sums, pieces.x, pieces.y, pieces.addresses, timeout, dtype=np.float64,
+    sums = da.map_blocks(_sums, pieces.x, pieces.y, pieces.servers, timeout, dtype=np.float64,
                          chunks=(pieces.x.chunks[0], (1,) * pieces.x.numblocks[1]), meta=np.empty((0, 0)))  # fmt: skip
     merged = sums.rechunk({1: -1}).map_blocks(_merge, pieces.columns, output, dtype=np.float64, drop_axis=1, meta=np.empty(0))
     return merged.reshape(pieces.batch)
@@ -186,7 +143,7 @@ def compare(X: Any, Y: Any, axis: Axes = None, metrics: Metric | Sequence[Metric
     if exact and "max_abs_index" in question.metrics:
         raise invalid("metrics", "'max_abs_index' of 64-bit integers", "the others, or rmse and compare of one server")
     parts = sorted({part for metric in question.metrics for part in _MADE_OF.get(metric, (metric,))}, key=METRICS.index)
-    words = da.map_blocks(_parts, pieces.x, pieces.y, pieces.addresses, timeout, parts, dtype=np.uint64, new_axis=2,
+    words = da.map_blocks(_parts, pieces.x, pieces.y, pieces.servers, timeout, parts, dtype=np.uint64, new_axis=2,
                           chunks=(pieces.x.chunks[0], (1,) * pieces.x.numblocks[1], (len(parts),)),
                           meta=np.empty((0, 0, 0), np.uint64)).rechunk({1: -1})  # fmt: skip
 
@@ -242,14 +199,14 @@ class _Pieces(NamedTuple):
 
     x: Any
     y: Any
-    addresses: list[str]
+    servers: list[Server]
     batch: tuple[int, ...]  #: extents of the axes that stay
     columns: int
 
 
 def _pieces(X: Any, Y: Any, axis: Axes, servers: Sequence[str | Client]) -> _Pieces:
-    addresses = [server.address if isinstance(server, Client) else server for server in servers]
-    if not addresses or not all(isinstance(address, str) and address for address in addresses):
+    known = [Server.of(server) for server in servers]
+    if not known or not all(isinstance(server.address, str) and server.address for server in known):
         raise invalid("servers", repr(list(servers)), "one address or client at least")
     x = _as_dask(X, Y, "X")
     y = _as_dask(Y, x, "Y")
@@ -271,7 +228,7 @@ def _pieces(X: Any, Y: Any, axis: Axes, servers: Sequence[str | Client]) -> _Pie
             warnings.warn(f"{name}: chunks {given.chunksize} are cut anew, as {matrix.chunksize} of {matrix.shape}", RechunkWarning,
                           stacklevel=3)  # fmt: skip
         matrices.append(matrix)
-    return _Pieces(matrices[0], matrices[1], addresses, batch, columns)
+    return _Pieces(matrices[0], matrices[1], known, batch, columns)
 
 
 def _reduced(axis: Axes, rank: int) -> list[int]:
