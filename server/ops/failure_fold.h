@@ -42,7 +42,7 @@ class FailureFold {
   void Settle();
 
   const Tell tell_;
-  Mutex mutex_;  ///< a leaf
+  Mutex mutex_;  ///< before the timer's
   std::map<FailureKind, uint64_t> seen_ TILEWIRE_GUARDED_BY(mutex_);
   Timer timer_;  ///< last: its thread calls Settle
 };
