@@ -21,20 +21,6 @@ using namespace nb::literals;  // NOLINT(google-build-using-namespace)
 namespace tilewire::python {
 namespace {
 
-/// Runs a call on the thread that asked for it. Ctrl-C ends it, and its exception is Python's.
-void RunHere(Call& call) {
-  RequireNotForked();
-  bool interrupted = false;
-  {
-    const Unlocked released;
-    const InterruptScope scope(call.stop_source());
-    call.Run();
-    interrupted = scope.interrupted();
-  }
-  if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
-  Check(call.status());
-}
-
 std::optional<Stored> TakeStored(Call& call) {
   Stored stored{call.TakeStored()};
   return stored.array ? std::optional(std::move(stored)) : std::nullopt;
@@ -52,6 +38,19 @@ struct PoolHandle {
 };
 
 }  // namespace
+
+void RunHere(Call& call) {
+  RequireNotForked();
+  bool interrupted = false;
+  {
+    const Unlocked released;
+    const InterruptScope scope(call.stop_source());
+    call.Run();
+    interrupted = scope.interrupted();
+  }
+  if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
+  Check(call.status());
+}
 
 void BindCall(nb::module_& module) {
   using client::CallOptions;

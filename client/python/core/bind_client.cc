@@ -6,12 +6,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
-#include <cstring>
 #include <type_traits>
 
-#include "client/cpp/tls_explain.h"
 #include "client/python/core/bind.h"
 #include "client/python/core/call.h"
+#include "client/python/core/connection.h"
 #include "client/python/core/errors.h"
 #include "client/python/core/handles.h"
 #include "client/python/core/unlocked.h"
@@ -29,40 +28,7 @@ using client::Reply;
 using Sources = std::vector<ArraySource>;
 using Keeps = std::optional<client::OwnedArray>*;
 
-/// A connection that calls share, so that it stays until the last of them has run. In a forked child it is
-/// left alone.
-struct Connection {
-  std::shared_ptr<Client> client;
-  Explain explain;
-
-  Connection(const std::string& address, client::ConnectOptions options)
-      : explain([address, options](Status status) {
-          const bool nobody_says_why = status.code() == Code::kUnavailable && status.reason().empty();
-          const std::string why = nobody_says_why ? client::ExplainTls(address, options) : std::string();
-          return why.empty() ? std::move(status) : Status(Code::kUnavailable, "TLS", why);
-        }) {
-    RequireNotForked();
-    UseGrpc();
-    client = std::shared_ptr<Client>(new Client(Client::Connect(address, std::move(options))), NotInChild());
-  }
-  ~Connection() {
-    const Unlocked released;
-    client.reset();
-  }
-};
-
-/// Takes a result to memory of `bytes` bytes, by any number of threads.
-client::Sink Into(uintptr_t address, uint64_t bytes) {
-  return [out = reinterpret_cast<uint8_t*>(address), bytes](uint64_t offset, std::span<const uint8_t> piece) {
-    if (offset > bytes || piece.size() > bytes - offset)
-      return Status(Code::kInternal, "BAD_REPLY",
-                    "the server broke the contract: more bytes than the result has");
-    std::memcpy(out + offset, piece.data(), piece.size());
-    return Status();
-  };
-}
-
-/// The same for several results, each to memory of its own.
+/// Takes several results, each to memory of its own.
 client::ResultSink IntoEach(const std::vector<std::pair<uintptr_t, uint64_t>>& places) {
   std::vector<client::Sink> sinks;
   for (const auto& [address, bytes] : places) sinks.push_back(Into(address, bytes));
@@ -293,6 +259,7 @@ void BindClient(nb::module_& module) {
   BindOperation<client::RmseOp>(binding, module);
   BindOperation<client::TransposeOp>(binding, module);
   BindOperation<client::GaussianOp>(binding, module);
+  BindQuick(binding);
 }
 
 }  // namespace tilewire::python

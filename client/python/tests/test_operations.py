@@ -144,3 +144,27 @@ def test_trace_and_timing(client: tw.Client, rng: np.random.Generator, tmp_path)
     assert "rmse.1 on cpu" in str(timing) and "<pre>" in timing._repr_html_()
     client.rmse(a, b)
     assert len(trace.calls) == 2
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_short_way_and_the_long_way(client: tw.Client, rng: np.random.Generator, name: str) -> None:
+    """Plain arrays take one step of C++; with an option, the long way: the same bits."""
+    for shape in ((), (1,), (3, 5, 7), (300_000,)):
+        a, b = np.asarray(sample(name, shape, rng)), np.asarray(sample(name, shape, rng))
+        for output in ("rmse", "mse", "sum_squares"):
+            value = client.rmse(a, b, output=output)  # type: ignore[call-overload]
+            short = client.timing
+            assert type(value) is float and short is not None and short.numeric_version == "rmse.1"
+            assert value == client.rmse(a, b, output=output, max_attempts=5)  # type: ignore[call-overload]
+
+
+def test_the_short_way_fails_as_the_long_way(client: tw.Client) -> None:
+    a = np.zeros((4, 5), "f4")
+    for wrong in (np.zeros((5, 4), "f4"), np.zeros((4, 5)), np.zeros((4, 5), "?"), np.zeros((0, 5), "f4"), np.zeros((4, 5), ">f4")):
+        said = []
+        for how in ({}, {"max_attempts": 5}):
+            with pytest.raises(tw.Error) as caught:
+                client.rmse(a, wrong, **how)  # type: ignore[call-overload]
+            said.append((type(caught.value), str(caught.value), caught.value.field, caught.value.allowed))
+        assert said[0] == said[1]
+        assert client.timing is None

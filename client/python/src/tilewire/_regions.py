@@ -41,6 +41,11 @@ class Regions:
         self._holders: dict[int, weakref.ref[Holder]] = {}
         self._gone: deque[int] = deque()
 
+    @property
+    def empty(self) -> bool:
+        """Whether no array can lie in one."""
+        return not self._starts
+
     def _forget(self) -> None:
         while self._gone:
             address = self._gone.popleft()
