@@ -9,7 +9,7 @@ usage() {
   cat <<'TEXT'
 Usage: deploy/wheel.sh [--preset NAME] [--python PROGRAM] [--output DIR] [--no-install]
   --preset NAME     how to compile (default: release). What build/NAME has already is not compiled again.
-  --python PROGRAM  the interpreter it is for: with 3.12 or newer a wheel for that and all later ones (default: /usr/bin/python3)
+  --python PROGRAM  the interpreter it is for: a wheel a version (default: /usr/bin/python3)
   --output DIR      where the wheel goes (default: dist)
   --no-install      do not install missing packages
 JOBS=N sets the number of parallel build jobs. The packages from PyPI are those of client/python/versions.txt.
