@@ -98,7 +98,7 @@ TEST(Distance, IsToldInTheTiming) {
   ASSERT_TRUE(reply.has_value()) << reply.error().ToString();
   const client::Timing& timing = reply->reply.timing;
   EXPECT_GE(reply->reply.round_trip_us, 20'000) << "asked for, because it decides on connections";
-  EXPECT_EQ(timing.streams, 8u) << "one for 8 MiB, from afar";
+  EXPECT_GE(timing.streams, 2u) << "up to 8; who comes when all is sent is done without";
   ASSERT_TRUE(timing.round_trip_us && timing.window_share);
   EXPECT_GE(*timing.round_trip_us, 20'000);
   EXPECT_GT(*timing.window_share, 0);
@@ -144,7 +144,7 @@ TEST(Distance, FurtherConnectionsGoWhereTheFirstGotThrough) {
   const auto reply = client::Client::Connect(relay.address()).Rmse(source, source, {}, call);
   ASSERT_TRUE(reply.has_value()) << reply.error().ToString();
   EXPECT_EQ(reply->values.front(), 0);
-  EXPECT_EQ(reply->reply.timing.streams, 3u);
+  EXPECT_GE(reply->reply.timing.streams, 2u) << "who comes when all is sent is done without";
 }
 
 /// Streams of one connection share its window, so that many of them need no more memory than their messages.
