@@ -20,4 +20,5 @@ files '*.cc' '*.h' '*.cu' '*.cuh' | xargs -P "$(nproc)" -n 40 "$CLANG_FORMAT" --
   echo "lint: mend it by: $CLANG_FORMAT -i FILES"; failed=1; }
 files '*.sh' .ci/run | xargs shellcheck -x || failed=1
 ruff || { echo "lint: mend what can be by: $VENV/bin/ruff check --fix"; failed=1; }
+if [[ $failed -eq 0 ]]; then echo "lint: nothing to mend"; else echo "lint: FAILED (above)"; fi
 exit "$failed"
