@@ -44,6 +44,12 @@ TEST_P(Idle, OpenThenSilence) {
   TestServer server(device(), OwnTime());
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kIdleShape)));
+  // And a byte, which shows that the server has noticed that Opened was taken: it tells only those who read.
+  ASSERT_TRUE(raw.Send(0, 0, "x"));
+  ASSERT_TRUE(Eventually([&] {
+    const auto job = server.engine().Find(raw.opened.job(), "anonymous");
+    return job && (*job)->moved() == 1;
+  }));
   const TimePoint opened = time_.Now();
   ExpectError(time_.DrainWhileItPasses(server, raw), kLate, "IDLE");
   EXPECT_GE(time_.Now() - opened, OwnTimeOfServer::kIdle);
