@@ -145,12 +145,12 @@ TEST_F(PolicyTest, ANewPolicyHoldsForTheNextCallAndOneThatIsWrongNever) {
     EXPECT_TRUE(Eventually([&] { return server.observer().told(told) > before; })) << told;
   };
   const std::string none = R"({"rules": [{"who": ["spiffe://domain/*"], "methods": ["*"]}]})";
-  const char* const kUsed = "the new policy is used";
+  const char* const kUsed = "new rules of the policy are used";
   for (int i = 0; i < 3; ++i) {
     change(none, kUsed);
     ExpectError(Rmse(channel, "ann.right", 10), StatusCode::PERMISSION_DENIED, "POLICY", "identity");
     change("{\"rules\": [" + std::string(static_cast<size_t>(i), ' '),
-           "policy has changed and cannot be used");
+           "rules of the policy have changed and cannot be used");
     ExpectError(Rmse(channel, "ann.right", 10), StatusCode::PERMISSION_DENIED, "POLICY", "identity");
     change(kPolicy, kUsed);
     EXPECT_TRUE(Rmse(channel, "ann.right", 10).ok());

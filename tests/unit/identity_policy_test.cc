@@ -103,6 +103,8 @@ TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": "1 MB"}]})",
        "rules[0].max_bytes is \"1 MB\""},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": 0}]})", "rules[0].max_bytes is 0"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": 18446744073709551615}]})",
+       "rules[0].max_bytes is 18446744073709551615; allowed: bytes, 1 to 16384GiB"},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "admin": 1}]})",
        "rules[0].admin is 1; allowed: true or false"},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "limits": {}}]})", "rules[0].limits is an unknown key"},

@@ -67,16 +67,15 @@ void CredentialFiles::Look() {
   const MutexLock lock(look_mutex_);
   TellOf("certificates", TakeTls());
   TellOf("tokens", TakeTokens());
-  TellOf("policy", TakePolicy());
+  TellOf("rules of the policy", TakePolicy());
 }
 
 void CredentialFiles::TellOf(std::string_view what, const Result<bool>& taken) const {
-  const bool one = what == "policy";
   if (!taken) {
-    tell_(false, std::string(what) + (one ? " has" : " have") + " changed and cannot be used, so the old " +
-                     (one ? "one stays: " : "ones stay: ") + std::string(taken.error().message()));
+    tell_(false, std::string(what) + " have changed and cannot be used, so the old ones stay: " +
+                     std::string(taken.error().message()));
   } else if (*taken) {
-    tell_(true, (one ? "the new " : "new ") + std::string(what) + (one ? " is used" : " are used"));
+    tell_(true, "new " + std::string(what) + " are used");
   }
 }
 

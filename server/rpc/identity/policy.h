@@ -10,8 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "server/base/limits.h"
@@ -43,8 +45,9 @@ json ParseStrictly(std::string_view text) {
 
 /// "64MiB" and numbers of bytes, 1 or more.
 int64_t BytesOf(const std::string& where, const json& value) {
-  constexpr const char* kAllowed = "bytes, 1 or more, such as 1048576 or \"64MiB\"";
-  if (value.is_number_integer() && value >= 1) return value.get<int64_t>();
+  constexpr const char* kAllowed = "bytes, 1 to 16384GiB, such as 1048576 or \"64MiB\"";
+  constexpr int64_t kMost = int64_t{1} << 44;
+  if (value.is_number_integer() && value >= 1 && value <= kMost) return value.get<int64_t>();
   if (!value.is_string()) Refuse(where, value.dump(), kAllowed);
   const std::string text = value.get<std::string>();
   int64_t number = 0;
@@ -52,8 +55,7 @@ int64_t BytesOf(const std::string& where, const json& value) {
   constexpr std::pair<std::string_view, int64_t> kUnits[] = {
       {"", 1}, {"KiB", kKiB}, {"MiB", kMiB}, {"GiB", kGiB}};
   for (const auto& [unit, size] : kUnits)
-    if (error == std::errc() && std::string_view(end) == unit && number >= 1 &&
-        number <= (int64_t{1} << 44) / size)
+    if (error == std::errc() && std::string_view(end) == unit && number >= 1 && number <= kMost / size)
       return number * size;
   Refuse(where, value.dump(), kAllowed);
 }
