@@ -10,6 +10,7 @@ struct Connection;
 
 void BindArrays(
     nanobind::module_& module);  ///< dtypes, sources, operations, what stays at the server, regions
+void BindDevice(nanobind::module_& module);             ///< arrays on a CUDA device
 void BindReply(nanobind::module_& module);              ///< replies, timing, pictures
 void BindCall(nanobind::module_& module);               ///< options, calls, pools
 void BindClient(nanobind::module_& module);             ///< the client

@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   tilewire::python::RegisterErrors();
   tilewire::python::BindArrays(module);
+  tilewire::python::BindDevice(module);
   tilewire::python::BindReply(module);
   tilewire::python::BindCall(module);
   tilewire::python::BindClient(module);

@@ -11,6 +11,7 @@ Asynchronous calls: `tilewire.aio`. Several servers: `tilewire.dask`.
 from ._client import Client, connect
 from ._compare import Comparison
 from ._core import version as __version__
+from ._device import Registration
 from ._errors import (
     Cancelled,
     DeadlineExceeded,
@@ -49,6 +50,7 @@ __all__ = [
     "LocalClient",
     "NotFound",
     "PermissionDenied",
+    "Registration",
     "RemoteArray",
     "Timing",
     "Tls",

@@ -144,6 +144,18 @@ def new_place(code: int, shape: tuple[int, ...]) -> Place:
     return Place(array, array)
 
 
+def new_places(specs: Sequence[tuple[int, Sequence[int]]]) -> tuple[list[npt.NDArray[Any]], list[tuple[int, int]]]:
+    """Memory for several results, with the address and the bytes of each. Single numbers share a piece: asking for memory
+    and for its address one by one would take longer than a small call."""
+    if any(shape for _, shape in specs):
+        arrays = [np.empty(tuple(shape), dtype_of(code)) for code, shape in specs]
+        return arrays, [(int(array.__array_interface__["data"][0]), array.nbytes) for array in arrays]
+    block = np.empty(2 * len(specs))  # an element has 16 bytes at most
+    start = int(block.__array_interface__["data"][0])
+    arrays = [np.ndarray((), dtype_of(code), block, 16 * at) for at, (code, _) in enumerate(specs)]
+    return arrays, [(start + 16 * at, array.itemsize) for at, array in enumerate(arrays)]
+
+
 def place_in(out: object, code: int, shape: tuple[int, ...], operands: Sequence[Memory]) -> Place:
     """A place in an array of the caller: written where it lies when it is in C order and no operand, else copied to."""
     if type(out).__module__.partition(".")[0] in ("jax", "jaxlib"):

@@ -13,6 +13,7 @@ from . import _core, _options
 from ._arrays import memory_of
 from ._base import BaseClient, make_link
 from ._compare import Comparison, Metric, Question
+from ._device import Registration
 from ._errors import invalid, unsupported
 from ._jobs import Job, Link
 from ._options import Axes, CallOptions, Output, Via
@@ -223,6 +224,16 @@ class Client(BaseClient):
     def share(self, a: Any) -> npt.NDArray[Any]:
         """A copy of an array in memory shared with the server; see `empty`."""
         return self._link.share(memory_of(a, "a").array)
+
+    def register(self, x: Any, **call: Unpack[CallOptions]) -> Registration:
+        """Registers a CUDA array's memory with the server, which must be on this host and allow it (--allow-device-regions).
+
+        Arrays on the server's own GPU from 1 MiB on need no copy anyway: each call registers them and ends that. What is
+        registered here, and what lies in it, spares calls that: some two milliseconds an array. In C order, memory of cudaMalloc.
+
+        Returns: a `Registration`, a context manager.
+        """
+        return self._link.devices.register(x, call)
 
     # --- the server
     def describe(self, **call: Unpack[CallOptions]) -> dict[str, Any]:

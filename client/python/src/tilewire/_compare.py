@@ -49,11 +49,13 @@ class Comparison:
 
     def items(self) -> list[tuple[str, Any]]:
         """Name and value of what was asked for."""
-        fields = (field.name for field in dataclasses.fields(self))
-        return [(name, value) for name in fields if (value := getattr(self, name)) is not None]
+        return [(name, value) for name in NAMED if (value := getattr(self, name)) is not None]
 
     def __str__(self) -> str:
         return "\n".join(f"{name} {value}" for name, value in self.items())
+
+
+NAMED = tuple(field.name for field in dataclasses.fields(Comparison))
 
 
 class Question:
@@ -81,8 +83,11 @@ class Question:
 
     def numbers(self, arrays: Sequence[npt.NDArray[Any]]) -> Comparison:
         """Of the results of a call: 0-d arrays as numbers."""
-        found = self.answer(dict(zip(self.metrics, arrays)))
-        return Comparison(**{name: value.item() if value.ndim == 0 else value for name, value in found.items()})
+        values: dict[str, Any] = {name: a.item() if a.ndim == 0 else a for name, a in zip(self.metrics, arrays)}
+        if self.data_range is not None and arrays[0].ndim == 0:
+            values |= {name: float(value) for name, value in derived(values, self.data_range).items()}
+            return Comparison(**values)
+        return self.answer(values)
 
 
 def derived(values: dict[str, Any], data_range: float) -> dict[str, Any]:

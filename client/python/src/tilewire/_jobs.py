@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from . import _core, _options
-from ._arrays import Memory, Place, as_stored, contiguous, dtype_of, memory_of, new_place, place_in, source_of
+from ._arrays import Memory, Place, as_stored, contiguous, dtype_of, memory_of, new_place, new_places, place_in, source_of
 from ._compare import Comparison, Question
+from ._device import Devices, OnDevice
 from ._errors import closed, invalid, unsupported
 from ._options import Axes, CallOptions
 from ._regions import Regions
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Remote)
+#: An array of this process, or one that the server reads where it is.
+Operand: TypeAlias = "Memory | Remote | OnDevice"
 Op: TypeAlias = "_core.RmseOp | _core.TransposeOp | _core.GaussianOp"
 
 
@@ -63,6 +66,7 @@ class Link:
         self.metadata, self.dead_peer = dict(metadata), _options.real(dead_peer, "dead_peer")
         self.security = security
         self.regions = Regions()
+        self.devices = Devices(self)
         self.run: Callable[[Job[Any]], Any] = _no_runner
         self._plain = {trace: _options.make(defaults, trace) for trace in (False, True)}
         self._lock = threading.Lock()
@@ -90,16 +94,19 @@ class Link:
         return _options.make({**self.defaults, **call}, trace) if call else self._plain[trace]
 
     # --- operands and results
-    def operand(self, x: object, field: str) -> Memory | Remote:
-        if not isinstance(x, Remote):
+    def operand(self, x: object, field: str) -> Operand:
+        if type(x) is np.ndarray:
             return memory_of(x, field)
+        if not isinstance(x, Remote):
+            lent = self.devices.operand(x) if self.via != "wire" else None
+            return memory_of(x, field) if lent is None else lent
         if x._link.address != self.address:
             raise invalid(field, f"an array at {x._link.address}", f"one at {self.address}, or numpy.asarray of it")
         return x
 
-    def source(self, operand: Memory | Remote) -> tuple[_core.Source, object]:
+    def source(self, operand: Operand) -> tuple[_core.Source, object]:
         """What is sent, and what must stay meanwhile."""
-        if isinstance(operand, Remote):
+        if not isinstance(operand, Memory):
             return operand.source(), operand
         operand = contiguous(operand)
         array = operand.array
@@ -112,21 +119,34 @@ class Link:
                 return self.source(Memory(shared, operand.dtype))[0], shared
         return source_of(operand), array
 
-    def spec(self, op: Op, operands: Sequence[Memory | Remote]) -> tuple[int, tuple[int, ...]]:
+    def spec(self, op: Op, operands: Sequence[Operand]) -> tuple[int, tuple[int, ...]]:
         """dtype and shape of a result; all that is wrong with the operands shows here, before one is copied."""
-        sources = [o.source() if isinstance(o, Remote) else source_of(o) for o in operands]
+        sources = [source_of(o) if isinstance(o, Memory) else o.source() for o in operands]
         code, shape = _core.result_spec(op, sources)
         return code, tuple(shape)
 
-    def place(self, out: object, code: int, shape: tuple[int, ...], operands: Sequence[Memory | Remote]) -> Place:
+    def place(self, out: object, code: int, shape: tuple[int, ...], operands: Sequence[Operand]) -> Place | OnDevice:
         if out is not None:
+            lent = self.devices.place(out, code, shape, operands) if self.via != "wire" else None
+            if lent is not None:
+                return lent
             return place_in(out, code, shape, [o for o in operands if isinstance(o, Memory)])
+        return self.room(code, shape)
+
+    def room(self, code: int, shape: tuple[int, ...]) -> Place:
+        """A place that is nobody's yet."""
         if self.via == "region":
             array = self.empty(shape, dtype_of(code))
             return Place(array, array)
         return new_place(code, shape)
 
     # --- regions
+    def region_of(self, place: Place | OnDevice) -> tuple[str, int] | None:
+        """The region that a result is written to, and where in it; None: it comes over the wire."""
+        if isinstance(place, OnDevice):
+            return place.region
+        return None if self.via == "wire" else self.regions.find(place.address, place.memory.nbytes)
+
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if nbytes < 1:
@@ -140,29 +160,30 @@ class Link:
         return shared
 
     # --- calls
-    def compute(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, how: How) -> Job[Any]:
+    def compute(self, title: str, op: Op, operands: Sequence[Operand], out: object, how: How) -> Job[Any]:
         """A result that is brought: to new memory, to `out`, or to a region."""
         code, shape = self.spec(op, operands)
         return self.compute_to(title, op, operands, self.place(out, code, shape, operands), how)
 
-    def compute_to(self, title: str, op: Op, operands: Sequence[Memory | Remote], place: Place, how: How) -> Job[Any]:
+    def compute_to(self, title: str, op: Op, operands: Sequence[Operand], place: Place | OnDevice, how: How) -> Job[Any]:
         sources, keep = zip(*(self.source(operand) for operand in operands))
-        region = None if self.via == "wire" else self.regions.find(place.address, place.memory.nbytes)
         core, options = self.core(), self.options(how.options, how.trace)
-        if region is None:
-            made = core.execute(op, list(sources), place.address, place.memory.nbytes, options)
-        else:
+        region = self.region_of(place)
+        if region is not None:
             made = core.execute_into(op, list(sources), *region, options)
+        else:
+            assert isinstance(place, Place)
+            made = core.execute(op, list(sources), place.address, place.memory.nbytes, options)
         return Job(title, made, place.done, (keep, place))
 
-    def store(self, title: str, op: Op, operands: Sequence[Memory | Remote], how: How) -> Job[Any]:
+    def store(self, title: str, op: Op, operands: Sequence[Operand], how: How) -> Job[Any]:
         """A result that stays."""
         self.spec(op, operands)
         sources, keep = zip(*(self.source(operand) for operand in operands))
         made = self.core().store(op, list(sources), 0.0, False, self.options(how.options, how.trace))
         return Job(title, made, lambda: how.kind.owning(self, made.take_stored()), keep)
 
-    def operate(self, title: str, op: Op, operands: Sequence[Memory | Remote], out: object, store: bool, how: How) -> Job[Any]:
+    def operate(self, title: str, op: Op, operands: Sequence[Operand], out: object, store: bool, how: How) -> Job[Any]:
         if not store:
             return self.compute(title, op, operands, out, how)
         if out is not None:
@@ -178,23 +199,22 @@ class Link:
     def compare_job(self, a: object, b: object, question: Question, how: How) -> Job[Comparison]:
         """All results in one call, each in memory of its own."""
         op, operands = question.operation(), [self.operand(a, "a"), self.operand(b, "b")]
-        specs = _core.result_specs(op, [o.source() if isinstance(o, Remote) else source_of(o) for o in operands])
-        places = [new_place(code, tuple(shape)) for code, shape in specs]
+        specs = _core.result_specs(op, [source_of(o) if isinstance(o, Memory) else o.source() for o in operands])
+        results, places = new_places(specs)
         sources, keep = zip(*(self.source(operand) for operand in operands))
-        room = [(place.address, place.memory.nbytes) for place in places]
-        made = self.core().execute_all(op, list(sources), room, self.options(how.options, how.trace))
-        return Job("compare", made, lambda: question.numbers([place.memory for place in places]), (keep, places))
+        made = self.core().execute_all(op, list(sources), places, self.options(how.options, how.trace))
+        return Job("compare", made, lambda: question.numbers(results), (keep, results))
 
     def transpose_job(self, a: object, axes: Axes, out: object, store: bool, how: How) -> Job[Any]:
         op, operand = self.transpose_of(a, axes)
         return self.operate("transpose", op, [operand], out, store, how)
 
-    def transpose_of(self, a: object, axes: Axes) -> tuple[_core.TransposeOp, Memory | Remote]:
+    def transpose_of(self, a: object, axes: Axes) -> tuple[_core.TransposeOp, Operand]:
         """The permutation, and the array as it is stored: any order of axes costs nothing."""
         operand = self.operand(a, "a")
         listed = _options.axes(axes, "axes")
         op = _core.TransposeOp(listed)
-        if isinstance(operand, Remote) or operand.array.flags.c_contiguous:
+        if not isinstance(operand, Memory) or operand.array.flags.c_contiguous:
             return op, operand
         self.spec(op, [operand])
         stored = as_stored(operand.array)
@@ -209,14 +229,14 @@ class Link:
         """Element by element: a result without a place of its own lies in memory as `x` does."""
         op = _core.GaussianOp(*_options.normal(mean, stddev))
         operand = self.operand(x, "x")
-        if store or out is not None or isinstance(operand, Remote) or operand.array.flags.c_contiguous:
+        if store or out is not None or not isinstance(operand, Memory) or operand.array.flags.c_contiguous:
             return self.operate("gaussian_pdf", op, [operand], out, store, how)
         self.spec(op, [operand])
         stored = as_stored(operand.array)
         if stored is None:
             return self.compute("gaussian_pdf", op, [operand], out, how)
         view, place = stored
-        result = self.place(None, operand.dtype, view.shape, [])
+        result = self.room(operand.dtype, view.shape)
         turned = Place(result.memory.transpose(place), result.memory)
         return self.compute_to("gaussian_pdf", op, [Memory(view, operand.dtype)], turned, how)
 

@@ -29,7 +29,7 @@ class LocalServer:
         program = os.fspath(_programs.path("tilewired"))
         # Regions have names of this process, so that no other server takes them.
         own = f"/tilewire-{os.getpid()}-{id(self):x}-"
-        command = [program, "--listen", "localhost:0", "--device", device, "--allow-regions", own, *flags]
+        command = [program, "--listen", "localhost:0", "--device", device, "--allow-regions", own, "--allow-device-regions", *flags]
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", _KEEPER, "tilewired", *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,

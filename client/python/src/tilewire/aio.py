@@ -19,6 +19,7 @@ from typing import Any, TypeVar, Unpack
 from . import _core
 from ._base import BaseClient, make_link
 from ._compare import Comparison, Metric, Question
+from ._device import Registration
 from ._errors import FailedPrecondition, closed
 from ._jobs import Job, Link
 from ._options import Axes, CallOptions, Output, Via
@@ -159,6 +160,10 @@ class Client(BaseClient):
         """As `tilewire.Client.put`."""
         there: RemoteArray = await self._run(self._link.put_job(a, ttl, evictable, self._how(call)))
         return there
+
+    async def register(self, x: Any, **call: Unpack[CallOptions]) -> Registration:
+        """As `tilewire.Client.register`."""
+        return await asyncio.to_thread(self._link.devices.register, x, call)
 
     # --- the server: short questions, by the loop's executor
     async def array(self, id: str, **call: Unpack[CallOptions]) -> RemoteArray:
