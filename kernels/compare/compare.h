@@ -52,7 +52,9 @@ struct Planes {
   /// What largest |d| are compared by: |a - b| itself for 64-bit integers, else the bits of |d|, which order
   /// like |d|.
   uint64_t* key = nullptr;
-  uint64_t* index = nullptr;  ///< in the segment; kNoIndex where all pairs are NaN
+  /// In the segment; kNoIndex where all pairs are NaN, and on the host where an earlier tile has a key as
+  /// large.
+  uint64_t* index = nullptr;
   uint64_t *nans = nullptr, *unequal = nullptr;
 
   /// PlaneCount(kept) planes of `tiles` words, one after the other in `memory`; all from word `first` on.

@@ -1,5 +1,6 @@
 #include "kernels/compare/problem.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/rmse/parts.h"
@@ -28,6 +29,14 @@ class WindowedCompare final : public CompareProblem {
   const rmse::Parts parts_;
 };
 
+/// Items of one call: up to four times an RMSE's, where each thread still has sixteen, since a call looks up
+/// where its largest |d| are: the fewer times, the more tiles it has.
+int64_t Grain(const Part& part, int threads) {
+  constexpr int64_t kMost = 4, kCalls = 16;
+  const int64_t grain = rmse::HostGrain(*part.plan, part.range, threads);
+  return grain * std::clamp<int64_t>(part.range.items() / (grain * kCalls * threads), 1, kMost);
+}
+
 }  // namespace
 
 CompareProblem::CompareProblem(Plan plan)
@@ -49,7 +58,7 @@ void CompareProblem::RunHost(Step step, const Buffers& buffers, Team& team) cons
   const Values values = ValuesIn(buffers);
   if (!step.is_finish()) {
     const Part wanted = part(step.range);
-    const int64_t grain = rmse::HostGrain(*wanted.plan, wanted.range, team.threads());
+    const int64_t grain = Grain(wanted, team.threads());
     const auto *a = buffers.operands[0], *b = buffers.operands[1];
     if (!has_scratch()) {
       team.For(wanted.range.items(), grain, [&](int64_t begin, int64_t end) {

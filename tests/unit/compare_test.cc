@@ -1,5 +1,6 @@
 // The host kernels against the contract written out plainly: every layout, dtype, metric and instruction set.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include "kernels/compare/host_isa.h"
 #include "kernels/rmse/rmse.h"
@@ -21,15 +22,14 @@ std::vector<int32_t> AllMetrics() {
 }
 
 /// All metrics of everything as one range on one instruction set, [metric][segment].
-std::vector<std::vector<uint64_t>> RunOn(const HostIsa& isa, const Plan& plan, const Bytes& a,
-                                         const Bytes& b) {
+std::vector<std::vector<uint64_t>> RunOn(const HostIsa& isa, const Plan& plan, const void* a, const void* b) {
   const rmse::Layout& layout = plan.geometry().layout();
   const int64_t tiles = layout.segments * layout.tiles;
   std::vector<uint64_t> memory(static_cast<size_t>(7 * tiles), kUntouched);
   const Planes planes = Planes::In(memory.data(), plan.kept(), tiles, 0);
   const rmse::Range whole = plan.geometry().whole();
-  isa.tiles({.a = a.data(),
-             .b = b.data(),
+  isa.tiles({.a = a,
+             .b = b,
              .planes = planes,
              .first = 0,
              .element = 0,
@@ -61,7 +61,7 @@ void Check(const ArraySpec& spec, const std::vector<int32_t>& axes, const std::v
   const auto expected = reference::Compare(spec, axes, a, b);
   const std::vector<int32_t> asked = metrics.empty() ? AllMetrics() : metrics;
   for (const HostIsa* const isa : SupportedHostIsas()) {
-    const auto results = RunOn(*isa, plan, a, b);
+    const auto results = RunOn(*isa, plan, a.data(), b.data());
     for (int metric = 0; metric < kMetrics; ++metric)
       for (size_t s = 0; s < expected.size(); ++s) {
         const bool is_asked = std::find(asked.begin(), asked.end(), metric) != asked.end();
@@ -173,7 +173,7 @@ TEST(Compare, TheSameBitsAsRmse) {
     const Bytes a = rmse::reference::RandomOperand(one.spec, i % 2 == 0, random);
     const Bytes b = rmse::reference::RandomOperand(one.spec, i % 2 == 0, random);
     const Plan plan = *Plan::Make(one.spec, one.axes, {});
-    const auto results = RunOn(*SupportedHostIsas().back(), plan, a, b);
+    const auto results = RunOn(*SupportedHostIsas().back(), plan, a.data(), b.data());
     for (int output = 0; output < 3; ++output) {
       const rmse::Plan its = *rmse::Plan::Make(one.spec, one.axes, static_cast<rmse::Output>(output));
       std::vector<double> sums(static_cast<size_t>(its.scratch_bytes() / 8));
@@ -186,6 +186,35 @@ TEST(Compare, TheSameBitsAsRmse) {
   }
 }
 
+// Operands 256 MiB apart, which are read otherwise.
+TEST(Compare, OperandsAtOnePlaceModulo256MiB) {
+  constexpr size_t kApart = size_t{256} << 20, kRoom = size_t{1} << 17;
+  void* const memory =
+      mmap(nullptr, kApart + kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const a = static_cast<std::byte*>(memory);
+  ASSERT_EQ(mprotect(a, kRoom, PROT_READ | PROT_WRITE), 0);
+  ASSERT_EQ(mprotect(a + kApart, kRoom, PROT_READ | PROT_WRITE), 0);
+  std::mt19937_64 random(6);
+  for (const DTypeInfo& info : AllDTypes()) {
+    if (!IsReal(info.dtype)) continue;
+    for (const int64_t elements : {65, 256, 261, 4096, 12289})
+      for (const uint64_t every : {0, 2, 500}) {
+        const ArraySpec spec = *MakeSpec(info.dtype, std::vector<int64_t>{elements});
+        Bytes x = rmse::reference::RandomOperand(spec, true, random);
+        Bytes y = rmse::reference::RandomOperand(spec, true, random);
+        if (every > 0) reference::Strew(spec, every, x, y, random);
+        std::memcpy(a, x.data(), x.size());
+        std::memcpy(a + kApart, y.data(), y.size());
+        const Plan plan = *Plan::Make(spec, {}, SomeMetrics(random));
+        for (const HostIsa* const isa : SupportedHostIsas())
+          EXPECT_EQ(RunOn(*isa, plan, a, a + kApart), RunOn(*isa, plan, x.data(), y.data()))
+              << Name(info.dtype) << elements << " on " << isa->name;
+      }
+  }
+  EXPECT_EQ(munmap(memory, kApart + kRoom), 0);
+}
+
 TEST(Compare, PairsThatHaveRulesOfTheirOwn) {
   const auto run = [](DType dtype, const auto& a, const auto& b) {
     const auto spec = *MakeSpec(dtype, std::vector<int64_t>{static_cast<int64_t>(a.size())});
@@ -194,7 +223,7 @@ TEST(Compare, PairsThatHaveRulesOfTheirOwn) {
     std::memcpy(y.data(), b.data(), y.size());
     std::array<uint64_t, kMetrics> first = {};
     for (const HostIsa* const isa : SupportedHostIsas()) {
-      const auto all = RunOn(*isa, *Plan::Make(spec, {}, {}), x, y);
+      const auto all = RunOn(*isa, *Plan::Make(spec, {}, {}), x.data(), y.data());
       for (size_t m = 0; m < kMetrics; ++m) first[m] = all[m][0];
     }
     return first;
