@@ -5,13 +5,14 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--wheel] [--image] [--tidy] [--list]
+Usage: deploy/install-deps.sh [--runtime | --tests] [--python] [--wheel] [--image] [--languages] [--tidy] [--list]
   (no option)  what a build of the programs and of the bundle needs
   --tests      that, and what the tests need (GoogleTest, Python with numpy and gRPC, HAProxy, linters, clang;
                on Debian also Chromium and protoc-gen-go)
   --python     also Python with numpy (the quickstart's check)
   --wheel      also what builds the Python package (Python's headers and venv)
   --image      also what makes a container image and tests it (buildah, podman, debootstrap)
+  --languages  also what builds the examples in Go and Java (client/go, client/java); on Debian, elsewhere nothing
   --tidy       also clang-tidy
   --runtime    only what a machine needs to run a finished bundle
   --list       print the package names, install nothing
@@ -36,6 +37,12 @@ readonly TEST_PACKAGES=(libgtest-dev libgmock-dev haproxy mold clang-16 libclang
 readonly DEBIAN_TEST_PACKAGES=(chromium protoc-gen-go)
 # debootstrap makes the base on which the Dockerfile is tested without a registry.
 readonly IMAGE_PACKAGES=(buildah podman runc debootstrap)
+# The examples in other languages, without any network. Of Go's two packages of protobuf messages this is the one that knows
+# what today's protoc-gen-go makes. libgrpc-java names no more than a part of what it needs at run time.
+readonly DEBIAN_LANGUAGE_PACKAGES=(
+  golang-go golang-google-grpc-dev golang-github-golang-protobuf-1-5-dev protoc-gen-go protoc-gen-go-grpc
+  default-jdk-headless libgrpc-java libprotobuf-java protobuf-compiler-grpc-java-plugin
+  libguava-java libnetty-java libperfmark-java libgeronimo-annotation-1.3-spec-java)
 # A bundle carries every library but glibc and the NVIDIA driver.
 readonly RUNTIME_PACKAGES=(ca-certificates)
 
@@ -61,6 +68,8 @@ check_distribution() {
     *) say "$PRETTY_NAME is neither Debian nor Ubuntu; trying with the packages it offers." ;;
   esac
 }
+
+on_debian() { grep -qsx 'ID=debian' /etc/os-release; }
 
 # Prints those of the given packages that are not installed.
 missing_packages() {
@@ -109,10 +118,11 @@ main() {
       --runtime) packages=("${RUNTIME_PACKAGES[@]}") ;;
       --tests)
         packages+=("${TEST_PACKAGES[@]}")
-        if grep -qsx 'ID=debian' /etc/os-release; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
+        if on_debian; then packages+=("${DEBIAN_TEST_PACKAGES[@]}"); fi ;;
       --python) packages+=("${PYTHON_PACKAGES[@]}") ;;
       --wheel) packages+=("${WHEEL_PACKAGES[@]}") ;;
       --image) packages+=("${IMAGE_PACKAGES[@]}") ;;
+      --languages) if on_debian; then packages+=("${DEBIAN_LANGUAGE_PACKAGES[@]}"); fi ;;
       --tidy) packages+=(clang-tidy-14) ;;
       --list) list=yes ;;
       -h | --help) usage; return ;;

@@ -108,6 +108,13 @@ run_script() {
   esac
 }
 
+# The example of a language, against the server of the dev build. On Debian its packages must be there.
+run_example() {
+  local require=()
+  if grep -qsx 'ID=debian' /etc/os-release; then require=(--require); fi
+  run_script "$1 example" /usr/bin/python3 -B tests/languages/example_test.py "${require[@]}" "$1" build/dev/bin/tilewired
+}
+
 build_bundle() {
   cmake --preset release -DTILEWIRE_TESTS=OFF
   cmake --build build/release -j "$jobs" --target bundle
@@ -118,11 +125,13 @@ run_full() {
   local bundle=build/release/bundle
   run_stage "dev: build" build dev
   run_stage "dev: tests" run_tests dev
-  if [[ $install == yes ]]; then run_stage "more packages" deploy/install-deps.sh --image --tidy --wheel; fi
+  if [[ $install == yes ]]; then run_stage "more packages" deploy/install-deps.sh --image --languages --tidy --wheel; fi
   run_stage "clang-tidy" tests/tidy.sh
   run_stage "release: bundle" build_bundle
   run_stage "python: wheel" build_wheel
   run_stage "python: tests" run_python
+  run_stage "go: example" run_example go
+  run_stage "java: example" run_example java
   run_stage "image" run_script image tests/image/image_test.py "$bundle"
   run_stage "dockerfile" run_script dockerfile tests/image/dockerfile_test.py "$bundle"
 }

@@ -4,7 +4,7 @@ import sys
 import tree
 
 MAX_LINES = 300
-SUFFIXES = (".cc", ".h", ".cu", ".cuh", ".inc", ".py", ".sh", ".cmake", "CMakeLists.txt", ".proto", ".js", ".css", ".html")
+SUFFIXES = (".cc", ".h", ".cu", ".cuh", ".inc", ".py", ".sh", ".cmake", "CMakeLists.txt", ".proto", ".js", ".css", ".html", ".go", ".java")
 # Tables written by a program.
 GENERATED = {"kernels/rmse/golden.h", "kernels/rmse/golden_table.inc"}
 
