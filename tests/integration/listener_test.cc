@@ -100,7 +100,8 @@ class NoDescriptors {
 TEST(Listener, HearsAgainAfterDescriptorsRanOut) {
   Door door;
   {
-    // UBSan needs two descriptors when it first looks at an object's type, so the listener's thread must be running.
+    // UBSan needs two descriptors when it first looks at an object's type, so the listener's thread must be
+    // running.
     const auto known = Connect(door.address());
     ASSERT_TRUE(door.Inside(1));
     door.End(0);
