@@ -25,6 +25,15 @@ TEST(Operations, AreInTheTableTheMessageAndTheRowsBelowTheSameNames) {
   EXPECT_EQ(table, members);
 }
 
+TEST(Operations, AreListedForPeopleInTheOrderOfTheTable) {
+  std::string commas;
+  for (const Descriptor* const descriptor : rpc::Operations()) commas += std::string(descriptor->name) + ", ";
+  EXPECT_EQ(rpc::OperationNames("put"), commas.substr(0, commas.size() - 2) + " or put");
+  EXPECT_THAT(commas, ::testing::StartsWith("rmse, transpose, gaussian_pdf, compare, "));
+  const std::string last(rpc::Operations().back()->name);
+  EXPECT_EQ(rpc::OperationNames(), commas.substr(0, commas.size() - last.size() - 4) + " or " + last);
+}
+
 TEST(Operations, HaveTheAttributesOfTheirMessages) {
   for (const Descriptor* const descriptor : rpc::Operations()) {
     SCOPED_TRACE(descriptor->name);
