@@ -51,9 +51,14 @@ double Difference(DType dtype, const std::byte* a, const std::byte* b) {
       return brain(a) - brain(b);
     case DType::kF32:
       return plain(float{});
-    default:
+    case DType::kF64:
       return plain(double{});
+    case DType::kBool:
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  return NAN;
 }
 
 /// The contract as it reads, for one segment: the way is the plan's axes, the arithmetic is written anew.
