@@ -16,6 +16,7 @@ tilewire_test(client_call_test
               DEPS tilewire_client tilewire_client_fake absl::synchronization LABELS unit GRPC)
 find_package(nlohmann_json REQUIRED)
 tilewire_test(client_report_test SOURCES unit/client_trace_test.cc unit/client_timeline_test.cc unit/client_values_test.cc
+                      unit/client_timing_test.cc
               DEPS tilewire_report tilewire_load_html LABELS unit GRPC)
 # The example of client/cpp/README.md.
 add_executable(client_example ${CMAKE_SOURCE_DIR}/client/cpp/example.cc)
