@@ -54,6 +54,8 @@ TEST_F(Cli, UsageErrorsNameTheWrongWord) {
       {{"rmse", "--bogus"}, "'--bogus' is no option\n"},
       {{"rmse", A(), B(), "--spans", "x"}, "'--spans' is no option\n"},
       {{"rmse", A()}, "B is required\n"},
+      {{"compare", A(), B(), "--out", dir_.File("c.npy")},
+       "--out: results with names have no .npy file of their own"},
       {{"rmse", A(), B(), "--axis", ""}, "--axis: is empty"},
       {{"transpose", A(), dir_.File("t.npy"), "--axes", ""}, "--axes: is empty"},
       {{"--timeout", "abc", "ping"}, "--timeout: 'abc' is not a number\n"},
