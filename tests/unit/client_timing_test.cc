@@ -1,4 +1,7 @@
-// Every field of the wire's Timing reaches who reads `tilewire --json`.
+// Every field of the wire's Timing reaches who reads `tilewire --json`. A new one is filled in
+// server/rpc/conversions/convert.cc, told by Timing and FromProto() of client/cpp (client.h, convert.cc), and
+// shown by client/cli/report.cc and by Python's Timing (client/python/src/tilewire/_timing.py,
+// core/bind_reply.cc).
 #include <gtest/gtest.h>
 
 #include <google/protobuf/descriptor.h>
