@@ -97,5 +97,20 @@ TEST(RateLimits, OwnersWhoseBucketsAreFullAreForgotten) {
   EXPECT_GE(limits.known(), 90U);
 }
 
+TEST(RateLimits, WhoHasADebtOfBytesIsNotForgottenThoughHisCallsAreBack) {
+  RateLimits limits({.calls_per_second = 10, .bytes_per_second = 1000});
+  EXPECT_TRUE(limits.Take("a", 5000, kStart).ok());
+  const TimePoint later = kStart + seconds(1);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits.Take("owner " + std::to_string(i), 1, later).ok());
+  EXPECT_EQ(limits.Take("a", 500, later).detail()->retry_after_ms, 3500) << "3000 are still owed";
+}
+
+TEST(RateLimits, WhoHasADebtOfCallsIsNotForgottenThoughHisBytesAreBack) {
+  RateLimits limits({.calls_per_second = 2, .bytes_per_second = 1000});
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(limits.Take("a", 0, kStart).ok());
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits.Take("owner " + std::to_string(i), 1, kStart).ok());
+  EXPECT_EQ(limits.Take("a", 0, kStart).detail()->retry_after_ms, 500);
+}
+
 }  // namespace
 }  // namespace tilewire::engine
