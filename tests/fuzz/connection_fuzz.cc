@@ -15,6 +15,7 @@
 namespace {
 
 using tilewire::fuzz::Client;
+using tilewire::fuzz::Counts;
 using tilewire::fuzz::FuzzedServer;
 using tilewire::fuzz::Kind;
 using tilewire::fuzz::Record;
@@ -22,6 +23,18 @@ using tilewire::fuzz::Script;
 
 /// Another connection calls after so many inputs, and after the first.
 constexpr int kHonestEvery = 64;
+
+/// What a sealed script says of its calls came true.
+void CheckEnded(const Script& script, const Counts::Ended& ended) {
+  if (!script.failures) return;
+  const auto calls = std::count_if(script.records.begin(), script.records.end(),
+                                   [](const Record& record) { return record.kind == Kind::kCall; });
+  const bool expected = ended.calls == calls && static_cast<int>(ended.failures.size()) == *script.failures;
+  if (!expected) std::fprintf(stderr, "%d of %d calls ended\n", ended.calls, static_cast<int>(calls));
+  for (const std::string& failure : ended.failures)
+    if (!expected) std::fprintf(stderr, "failed: %s\n", failure.c_str());
+  FUZZ_CHECK(expected);
+}
 
 /// All of a connection that is as it should be, but for what its calls say: each of them is answered.
 bool OnlyWholeCalls(const Script& script) {
@@ -46,17 +59,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                               std::make_unique<FuzzedServer>(true)};
   static int inputs = 0;
   const Script script = tilewire::fuzz::ParseScript(data, size);
+  const bool answered = script.failures || OnlyWholeCalls(script);
   FuzzedServer& server = *servers[(script.flags & tilewire::fuzz::kStaged) != 0];
   {
     const tilewire::fuzz::SharedPages pages;
     Client client(server.Dial((script.flags & tilewire::fuzz::kUnix) != 0), pages.name());
-    client.Run(script, OnlyWholeCalls(script));
+    client.Run(script, answered);
   }
   server.CheckNothingIsLeft();
+  CheckEnded(script, server.TakeEnded());
   if (inputs++ % kHonestEvery != 0) return 0;
   for (const auto& each : servers) {
     each->CheckHonestCalls();
     each->CheckNothingIsLeft();
+    (void)each->TakeEnded();
   }
   return 0;
 }

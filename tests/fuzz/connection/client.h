@@ -21,7 +21,7 @@ class Client {
   Client(rpc::FileDescriptor connected, std::string shared_memory);
 
   /// Says all of it, then ends the connection as it says. `answered`: not before each call is answered, or
-  /// the server has ended the connection.
+  /// the server has ended the connection. A sealed script is answered wherever it waits.
   void Run(const Script& script, bool answered);
 
  private:
@@ -49,7 +49,7 @@ class Client {
   void Await();
   /// Waits until the server has taken all that was sent.
   void Acknowledged();
-  /// Waits until `done`, or until the server seems to have no more to say.
+  /// Waits until `done` or, unless the script is sealed, until the server seems to have no more to say.
   template <typename Done>
   void Settle(const Done& done);
   void Finish(uint8_t flags);
@@ -58,7 +58,9 @@ class Client {
   const std::string shared_memory_;
   bool ended_ = false;
   bool framed_ = true;  ///< all that was sent were whole frames: the server knows where the next one begins
-  bool answered_ = false;  ///< something came of the last message: a message, or the end of a call
+  uint32_t asked_ = 0;  ///< the stream of the last message
+  bool answered_ = false;  ///< something came of it: a message, or the end of its call
+  bool sealed_ = false;
   int silences_ = 0;
   uint32_t next_stream_ = 1;
   std::vector<uint32_t> calls_;          ///< those not half-closed

@@ -9,6 +9,9 @@
 namespace tilewire::fuzz {
 namespace {
 
+/// The number of failures and the checksum behind it.
+constexpr size_t kSealBytes = 5;
+
 /// CRC-32C, bit by bit: in no hurry, and not the server's.
 uint32_t Crc32c(std::string_view bytes) {
   uint32_t crc = ~0u;
@@ -19,11 +22,22 @@ uint32_t Crc32c(std::string_view bytes) {
   return ~crc;
 }
 
+bool IsSealed(const uint8_t* data, size_t size) {
+  if (size <= kSealBytes || (data[0] & kSealed) == 0) return false;
+  const std::string_view all(reinterpret_cast<const char*>(data), size - 4);
+  return Crc32c(all) == Input(data + size - 4, 4).Word(4);
+}
+
 }  // namespace
 
 Script ParseScript(const uint8_t* data, size_t size) {
+  Script script;
+  if (IsSealed(data, size)) {
+    size -= kSealBytes;
+    script.failures = data[size];
+  }
   Input input(data, size);
-  Script script{.flags = input.Byte(), .records = {}};
+  script.flags = input.Byte() & static_cast<uint8_t>(~kSealed);
   while (!input.empty() && script.records.size() < kMostRecords) {
     Record record{
         .kind = static_cast<Kind>(input.Below(kKinds)), .a = input.Byte(), .b = input.Byte(), .payload = {}};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ enum class Kind : uint8_t {
   kMetadata,  ///< header a with the value `payload`, for the next call
   kFrame,     ///< a frame of type a with the flags b; payload[0] says which stream, the rest is its payload
   kRaw,       ///< `payload` as it is
-  kSettle,    ///< nothing: waits until the server has taken all, and answered what it can
+  kSettle,    ///< nothing: waits until something came of the last message; a odd: until no call is left
   kEnd,       ///< half-closes the open call a or, where b is odd, resets it
 };
 inline constexpr uint8_t kKinds = 8;
@@ -40,6 +41,7 @@ enum ConnectionFlags : uint8_t {
   kNoGreeting = 4,  ///< no preface, SETTINGS and acknowledgement before the records
   kReset = 8,       ///< ended by a reset
   kHalfClose = 16,  ///< ended by its sending half, and read to its end
+  kSealed = 32,     ///< see Script::failures
 };
 
 struct Record {
@@ -51,6 +53,10 @@ struct Record {
 struct Script {
   uint8_t flags = 0;
   std::vector<Record> records;
+  /// Of seeds that know it, how many of their calls fail: all others are answered with OK, and whatever the
+  /// script waits for comes. They end with that number (a byte) and a CRC-32C of all before (4 bytes), so
+  /// that no mutation is taken for one of them.
+  std::optional<int> failures;
 };
 
 /// Any bytes are a script: five bytes (kind, a, b, length of the payload) and the payload, or what is left of

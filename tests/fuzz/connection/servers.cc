@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "kernels/array/shape.h"
@@ -49,7 +50,20 @@ int Connect(int family, const sockaddr* to, socklen_t bytes) {
 void Counts::OnCallEnd(const rpc::CallRecord& record) {
   FUZZ_CHECK(!record.method.empty() && !record.request_id.empty());
   FUZZ_CHECK(record.status.code() != Code::kInternal);
+  {
+    const MutexLock lock(mutex_);
+    ++ended_.calls;
+    const Status& status = record.status;
+    if (!status.ok())
+      ended_.failures.push_back(record.method + ": " + std::string(status.reason()) + ": " +
+                                std::string(status.message()));
+  }
   Count(-1, 0);
+}
+
+Counts::Ended Counts::TakeEnded() {
+  const MutexLock lock(mutex_);
+  return std::exchange(ended_, {});
 }
 
 void Counts::OnConnectionRefused(rpc::Refusal) {

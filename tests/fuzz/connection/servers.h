@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/base/mutex.h"
 #include "server/engine/engine.h"
@@ -21,6 +22,13 @@ class Counts final : public rpc::CallObserver {
   void OnConnectionClosed() override { Count(0, -1); }
   void OnConnectionRefused(rpc::Refusal why) override;
 
+  /// Calls that ended since this was last asked, and what the failed ones among them were told.
+  struct Ended {
+    int calls = 0;
+    std::vector<std::string> failures;
+  };
+  Ended TakeEnded();
+
   /// Waits until no call is under way and no connection is there. False: it never came to that.
   bool AwaitNone();
 
@@ -30,6 +38,7 @@ class Counts final : public rpc::CallObserver {
   Mutex mutex_;
   CondVar changed_;
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0, connections_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  Ended ended_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 /// A whole server on the CPU device, listening on loopback and on a unix socket.
@@ -43,6 +52,8 @@ class FuzzedServer {
   /// Ends the program unless nothing is left of all connections: no call, no job, nothing that is leased;
   /// arrays and regions that calls left on purpose are deleted first.
   void CheckNothingIsLeft();
+  /// What ended since this was last asked; once nothing is left.
+  Counts::Ended TakeEnded() { return counts_.TakeEnded(); }
   /// Ends the program unless calls on a connection of their own are answered rightly.
   void CheckHonestCalls() const;
 
