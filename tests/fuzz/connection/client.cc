@@ -35,13 +35,12 @@ Client::Client(rpc::FileDescriptor connected, std::string shared_memory)
   Await();  // the server speaks first: from then on the connection is known to all of it
 }
 
-void Client::Run(const Script& script, bool answered) {
+void Client::Run(const Script& script, bool answered, const std::function<void()>& before_end) {
   sealed_ = script.failures.has_value();
   if ((script.flags & kNoGreeting) == 0) {
     // Wide windows, so that answers are never held up unless the input says so.
     Send(http2::kPreface);
     SendFrame(http2::kSettings, 0, 0, std::string_view("\0\4\x7f\xff\xff\xff", 6));
-    SendFrame(http2::kSettings, http2::kAck, 0, {});
     SendFrame(http2::kWindowUpdate, 0, 0, http2::Bytes(0x7fff0000));
     ++settings_sent_;
   } else {
@@ -52,6 +51,7 @@ void Client::Run(const Script& script, bool answered) {
   if (framed_) Acknowledged();
   if (!answered) Settle([&] { return windows_.size() <= calls_.size(); });  // open calls need not be answered
   while (answered && Receive() && !windows_.empty()) Await();
+  before_end();
   Finish(script.flags);
 }
 
@@ -85,6 +85,7 @@ void Client::Do(const Record& record) {
 void Client::Begin(const Record& record) {
   const uint32_t stream = next_stream_;
   next_stream_ += 2;
+  if (!name_.empty()) metadata_ += http2::Header("x-request-id", name_);
   const auto block = http2::Request(kMethods[record.a % kMethods.size()], std::exchange(metadata_, {}));
   calls_.push_back(stream);
   windows_[stream] = 0;
@@ -152,22 +153,33 @@ std::string Client::Filled(std::string message) const {
 }
 
 void Client::SendFrame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
+  AcknowledgeSettings();
   Send(http2::Frame(type, flags, stream, payload));
 }
 
+void Client::AcknowledgeSettings() {
+  if (!framed_ || sending_) return;  // not within a frame
+  while (acks_due_ > 0) {
+    --acks_due_;
+    Send(http2::Frame(http2::kSettings, http2::kAck, 0, {}));
+  }
+}
+
 void Client::Send(std::string_view bytes) {
+  sending_ = true;
   while (!bytes.empty() && !ended_) {
     const ssize_t sent = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
     if (sent >= 0) continue;
     if (errno != EAGAIN) {
       ended_ = true;
-      return;
+      break;
     }
     pollfd ready{.fd = fd_.get(), .events = POLLIN | POLLOUT, .revents = 0};
     FUZZ_CHECK(poll(&ready, 1, kPatienceMs) == 1);
     if ((ready.revents & POLLIN) != 0) Receive();
   }
+  sending_ = false;
 }
 
 bool Client::Receive() {
@@ -179,6 +191,7 @@ bool Client::Receive() {
     if (count > 0) received_.append(bytes.data(), static_cast<size_t>(count));
   }
   Read();
+  AcknowledgeSettings();
   return !ended_;
 }
 
@@ -206,7 +219,7 @@ void Client::Look(uint8_t type, uint8_t flags, uint32_t stream, std::string_view
   if (const auto own = windows_.find(stream); type == http2::kWindowUpdate && own != windows_.end())
     own->second += http2::Word(payload);
   if (type != http2::kSettings) return;
-  if ((flags & http2::kAck) != 0) ++settings_taken_;
+  ++((flags & http2::kAck) != 0 ? settings_taken_ : acks_due_);
   for (; payload.size() >= 6; payload.remove_prefix(6))
     if (http2::Word(payload) >> 16 == http2::kInitialWindow) initial_window_ = http2::Word(payload.substr(2));
 }

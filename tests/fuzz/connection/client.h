@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,7 +23,10 @@ class Client {
 
   /// Says all of it, then ends the connection as it says. `answered`: not before each call is answered, or
   /// the server has ended the connection. A sealed script is answered wherever it waits.
-  void Run(const Script& script, bool answered);
+  /// `before_end` comes between.
+  void Run(const Script& script, bool answered, const std::function<void()>& before_end);
+  /// The request id of all calls.
+  void Name(const std::string& name) { name_ = name; }
 
  private:
   void Do(const Record& record);
@@ -32,6 +36,8 @@ class Client {
   /// DATA, once the server's windows have room for it, unless they get none.
   void SendData(uint32_t stream, uint8_t flags, std::string_view payload);
   void SendFrame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
+  /// Before what they changed is used: until then the server goes by what was before.
+  void AcknowledgeSettings();
   void End(const Record& record);
   /// The open call of that number, counted from the newest; 0: there is none.
   uint32_t Call(uint8_t number) const;
@@ -66,10 +72,12 @@ class Client {
   std::vector<uint32_t> calls_;          ///< those not half-closed
   std::map<uint32_t, int64_t> windows_;  ///< of streams that have not ended, less the initial one
   int64_t initial_window_ = http2::kFirstWindow, window_ = http2::kFirstWindow;
+  std::string name_;              ///< empty: none
   std::string metadata_;          ///< of the next call
   std::string received_;          ///< not looked at yet
   std::vector<std::string> ids_;  ///< in the order that they were told
-  int settings_sent_ = 0, settings_taken_ = 0;
+  int settings_sent_ = 0, settings_taken_ = 0, acks_due_ = 0;
+  bool sending_ = false;
 };
 
 }  // namespace tilewire::fuzz

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 #include "kernels/array/shape.h"
@@ -50,20 +49,33 @@ int Connect(int family, const sockaddr* to, socklen_t bytes) {
 void Counts::OnCallEnd(const rpc::CallRecord& record) {
   FUZZ_CHECK(!record.method.empty() && !record.request_id.empty());
   FUZZ_CHECK(record.status.code() != Code::kInternal);
-  {
-    const MutexLock lock(mutex_);
-    ++ended_.calls;
-    const Status& status = record.status;
-    if (!status.ok())
-      ended_.failures.push_back(record.method + ": " + std::string(status.reason()) + ": " +
-                                std::string(status.message()));
-  }
+  Note(record);
   Count(-1, 0);
 }
 
-Counts::Ended Counts::TakeEnded() {
+void Counts::Note(const rpc::CallRecord& record) {
   const MutexLock lock(mutex_);
-  return std::exchange(ended_, {});
+  if (record.request_id != followed_) return;
+  ++ended_.calls;
+  const Status& status = record.status;
+  if (!status.ok())
+    ended_.failures.push_back(record.method + ": " + std::string(status.reason()) + ": " +
+                              std::string(status.message()));
+  changed_.NotifyAll();
+}
+
+void Counts::Follow(const std::string& request_id) {
+  const MutexLock lock(mutex_);
+  followed_ = request_id;
+  ended_ = {};
+}
+
+Counts::Ended Counts::AwaitEnded(int calls) {
+  const MutexLock lock(mutex_);
+  const TimePoint patience = Clock::now() + std::chrono::seconds(60);
+  while (ended_.calls < calls && changed_.WaitUntil(mutex_, patience)) {
+  }
+  return ended_;
 }
 
 void Counts::OnConnectionRefused(rpc::Refusal) {

@@ -22,22 +22,27 @@ class Counts final : public rpc::CallObserver {
   void OnConnectionClosed() override { Count(0, -1); }
   void OnConnectionRefused(rpc::Refusal why) override;
 
-  /// Calls that ended since this was last asked, and what the failed ones among them were told.
+  /// Calls of the id that is followed, and what the failed ones among them were told.
   struct Ended {
     int calls = 0;
     std::vector<std::string> failures;
   };
-  Ended TakeEnded();
+  /// From now on; others, such as late ones of a connection that is gone, do not count.
+  void Follow(const std::string& request_id);
+  /// Once there are so many, or as many as there will be.
+  Ended AwaitEnded(int calls);
 
   /// Waits until no call is under way and no connection is there. False: it never came to that.
   bool AwaitNone();
 
  private:
+  void Note(const rpc::CallRecord& record);
   void Count(int call, int connection);
 
   Mutex mutex_;
   CondVar changed_;
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0, connections_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  std::string followed_ TILEWIRE_GUARDED_BY(mutex_);
   Ended ended_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
@@ -52,8 +57,7 @@ class FuzzedServer {
   /// Ends the program unless nothing is left of all connections: no call, no job, nothing that is leased;
   /// arrays and regions that calls left on purpose are deleted first.
   void CheckNothingIsLeft();
-  /// What ended since this was last asked; once nothing is left.
-  Counts::Ended TakeEnded() { return counts_.TakeEnded(); }
+  Counts& counts() { return counts_; }
   /// Ends the program unless calls on a connection of their own are answered rightly.
   void CheckHonestCalls() const;
 
