@@ -130,34 +130,46 @@ CERTAIN = {
     "gaussian": (0, call(GAUSSIAN, field(1, field(1, 0.5) + field(2, 2.0)) + field(15, two))),
     "compute": (0, b"".join(call(COMPUTE, field(1, which) + field(15, two) + more) for which, more in (
         (rmse, field(15, two)), (transpose, b""), (gaussian, b""), (compare, field(15, two))))),
-    "execute": (0, call(EXECUTE, opening(rmse, spec(F32, 2048), spec(F32, 2048)), 0) + settle + chunk(0, 0, 8192) + chunk(1, 0, 8192, LAST)),
-    "execute_op": (0, call(EXECUTE, opening(field(5, compare), spec(F64, 8, 64), spec(F64, 8, 64)), 0) + chunk(0, 0, 4096, 0, 1) + chunk(1, 0, 4096, LAST, 1)),
-    "execute_blocks": (0, call(EXECUTE, opening(transpose, spec(F32, 64, 64), options=field(1, 1) + field(2, 4096) + field(4, 4096)), 0) + settle +
+    "execute": (0, call(EXECUTE, opening(rmse, spec(F32, 2048), spec(F32, 2048)), 0) + settle + chunk(0, 0, 8192) +
+                   chunk(1, 0, 8192, LAST)),
+    "execute_op": (0, call(EXECUTE, opening(field(5, compare), spec(F64, 8, 64), spec(F64, 8, 64)), 0) + chunk(0, 0, 4096, 0, 1) +
+                      chunk(1, 0, 4096, LAST, 1)),
+    "execute_blocks": (0, call(EXECUTE, opening(transpose, spec(F32, 64, 64), options=field(1, 1) + field(2, 4096) +
+                        field(4, 4096)), 0) + settle +
                       b"".join(chunk(0, at, 4096) for at in (8192, 0, 12288, 4096)) + half_close),
     "execute_output": (0, call(EXECUTE, opening(gaussian, spec(F32, 160, 128), options=field(2, 4096)), 0) + settle +
                       b"".join(chunk(0, at, 16384) for at in range(0, 81920, 16384)) + half_close),
     "join": (0, call(EXECUTE, opening(transpose, spec(F32, 64, 64), options=field(3, 2) + field(4, 4096)), 0) + settle +
-            call(EXECUTE, field(3, field(1, FIRST)), 0) + settle + chunk(0, 0, 8192) + chunk(0, 8192, 8192, 0, 0, 1) + half_close + half_close),
-    "arrays": (0, stored + call(STAT, field(1, SECOND)) + call(LIST, field(1, 1)) + call(GET, field(1, SECOND)) + settle + call(DELETE, field(1, SECOND))),
-    "regions": (0, registered + call(REGIONS) + call(RMSE, field(14, field(1, spec(F32, 64)) + field(3, place(FIRST))) + field(15, field(1, spec(F32, 64)) + field(3, place(FIRST, 256)))) +
-               settle + call(UNREGISTER, field(1, FIRST))),
-    "regions_result": (0, registered + call(EXECUTE, opening(transpose, spec(F32, 64, 64), options=field(8, place(FIRST)), references=field(10, field(3, place(FIRST, 32768)))))),
+            call(EXECUTE, field(3, field(1, FIRST)), 0) + settle + chunk(0, 0, 8192) + chunk(0, 8192, 8192, 0, 0, 1) + half_close +
+            half_close),
+    "arrays": (0, stored + call(STAT, field(1, SECOND)) + call(LIST, field(1, 1)) + call(GET, field(1, SECOND)) + all_ended +
+                  call(DELETE, field(1, SECOND))),
+    "regions": (0, registered + call(REGIONS) + call(RMSE, field(14, field(1, spec(F32, 64)) + field(3, place(FIRST))) +
+                   field(15, field(1, spec(F32, 64)) + field(3, place(FIRST, 256)))) +
+               all_ended + call(UNREGISTER, field(1, FIRST))),
+    "regions_result": (0, registered + execute(transpose, square, options=field(8, place(FIRST)),
+                                               references=refer(0, b"", place(FIRST, 32768)))),
     "array_alone": (0, stored + execute(transpose, b"", references=refer(0, SECOND))),
     "array_twice": (0, stored + execute(field(5, compare), b"", b"", references=refer(0, SECOND) + refer(1, SECOND))),
     "array_to_array": (0, stored + execute(transpose, b"", options=kept, references=refer(0, SECOND)) + all_ended +
                        call(STAT, field(1, FOURTH)) + call(GET, field(1, FOURTH)) + all_ended + call(DELETE, field(1, FOURTH))),
-    "array_and_sent": (0, stored + execute(rmse, b"", spec(F32, 32, 32), references=refer(0, SECOND), flags=0) + settle + chunk(1, 0, 4096, LAST)),
-    "array_and_region": (0, stored + registered + execute(rmse, b"", spec(F32, 32, 32), references=refer(0, SECOND) + refer(1, b"", place(THIRD, 4096)))),
+    "array_and_sent": (0, stored + execute(rmse, b"", spec(F32, 32, 32), references=refer(0, SECOND), flags=0) + settle +
+                        chunk(1, 0, 4096, LAST)),
+    "array_and_region": (0, stored + registered + execute(rmse, b"", spec(F32, 32, 32), references=refer(0, SECOND) +
+                        refer(1, b"", place(THIRD, 4096)))),
     "array_deleted": (0, stored + execute(rmse, b"", spec(F32, 32, 32), references=refer(0, SECOND), flags=0) + settle +
                       call(DELETE, field(1, SECOND)) + settle + chunk(1, 0, 4096, LAST)),
-    "array_from_region": (0, registered + call(PUT, opening(put, spec(F32, 32, 32), options=kept, references=refer(0, b"", place(FIRST)))) + all_ended +
+    "array_from_region": (0, registered +
+                        call(PUT, opening(put, spec(F32, 32, 32), options=kept, references=refer(0, b"", place(FIRST)))) + all_ended +
                           call(GET, field(1, THIRD) + field(2, field(8, place(FIRST, 4096)))) + all_ended + call(DELETE, field(1, THIRD))),
     "array_cancelled": (1, stored + execute(rmse, b"", spec(F32, 32, 32), references=refer(0, SECOND), flags=0) + settle + cancel),
-    "region_and_sent": (0, registered + execute(rmse, vector, vector, references=refer(0, b"", place(FIRST)), flags=0) + settle + chunk(1, 0, 16384, LAST)),
+    "region_and_sent": (0, registered + execute(rmse, vector, vector, references=refer(0, b"", place(FIRST)), flags=0) + settle +
+                        chunk(1, 0, 16384, LAST)),
     "region_results": (0, registered + execute(field(5, compare), vector, vector, options=field(8, place(FIRST, 32768)),
                                                references=refer(0, b"", place(FIRST)) + refer(1, b"", place(FIRST, 16384)))),
     "region_to_array": (0, registered + execute(gaussian, vector, options=kept, references=refer(0, b"", place(FIRST, 4)))),
-    "region_result_sent": (0, registered + execute(transpose, square, options=field(8, place(FIRST, 256)), flags=0) + settle + chunk(0, 0, 16384, LAST)),
+    "region_result_sent": (0, registered + execute(transpose, square, options=field(8, place(FIRST, 256)), flags=0) + settle +
+                        chunk(0, 0, 16384, LAST)),
     "region_forgotten": (0, registered + execute(rmse, vector, vector, references=refer(0, b"", place(FIRST)), flags=0) + settle +
                          call(UNREGISTER, field(1, FIRST)) + settle + chunk(1, 0, 16384, LAST)),
     "region_cancelled": (1, registered + execute(rmse, vector, vector, references=refer(0, b"", place(FIRST)), flags=0) + settle + cancel),
@@ -167,7 +179,8 @@ CERTAIN = {
                     settle + joined(SECOND, 1)),
     "join_put": (0, call(PUT, opening(put, vector, options=two_streams), 0) + settle + joined(FIRST, 0)),
     "join_to_array": (0, execute(transpose, square, options=two_streams + kept, flags=0) + settle + joined(FIRST, 0)),
-    "join_to_region": (0, registered + execute(transpose, square, options=two_streams + field(8, place(FIRST)), flags=0) + settle + joined(SECOND, 0)),
+    "join_to_region": (0, registered + execute(transpose, square, options=two_streams + field(8, place(FIRST)), flags=0) + settle +
+                        joined(SECOND, 0)),
     "join_refused": (2, execute(transpose, square, flags=0) + settle + call(EXECUTE, field(3, field(1, FIRST)), 0) + settle +
                      call(EXECUTE, field(3, field(1, NOBODYS)), 0) + settle + chunk(0, 0, 16384, LAST)),
     "references_refused": (11, stored + registered + b"".join(each + all_ended for each in (
@@ -192,28 +205,37 @@ SEEDS = {
     "execute_wrong_sum": call(EXECUTE, opening(transpose, spec(F32, 1024)), 0) + settle + chunk(0, 0, 4096, LAST, 2),
     "execute_early_end": call(EXECUTE, opening(transpose, spec(F32, 1024)), 0) + settle + chunk(0, 0, 2048, LAST),
     "execute_cancelled": call(EXECUTE, opening(transpose, spec(F32, 1024)), 0) + settle + chunk(0, 0, 2048) + cancel,
-    "execute_run_rule": call(EXECUTE, opening(transpose, spec(F32, 4096), options=field(4, 4096)), 0) + settle + chunk(0, 512, 2048) + settle,
+    "execute_run_rule": call(EXECUTE, opening(transpose, spec(F32, 4096), options=field(4, 4096)), 0) + settle + chunk(0, 512, 2048) +
+                        settle,
     "execute_silent": call(EXECUTE, b"", NONE) * 4,
     "execute_held": call(EXECUTE, opening(rmse, spec(F32, 2048), spec(F32, 2048)), 0) * 12 + settle,
-    "execute_windowed": call(EXECUTE, opening(gaussian, spec(F32, 16 << 20)), 0) + settle + chunk(0, 0, 16384) + settle + chunk(0, 1 << 23, 16384),
-    "join_get": call(PUT, opening(put, spec(F32, 160, 128)), 0) + settle + b"".join(chunk(0, at, 16384) for at in range(0, 81920, 16384)) + half_close + settle +
-                call(GET, field(1, SECOND) + field(2, two_streams + field(2, 4096))) + settle + call(EXECUTE, field(3, field(1, THIRD)), 0) + settle + half_close,
+    "execute_windowed": call(EXECUTE, opening(gaussian, spec(F32, 16 << 20)), 0) + settle + chunk(0, 0, 16384) + settle +
+                        chunk(0, 1 << 23, 16384),
+    "join_get": call(PUT, opening(put, spec(F32, 160, 128)), 0) + settle +
+                b"".join(chunk(0, at, 16384) for at in range(0, 81920, 16384)) + half_close + settle +
+                call(GET, field(1, SECOND) + field(2, two_streams + field(2, 4096))) + settle +
+                call(EXECUTE, field(3, field(1, THIRD)), 0) + settle + half_close,
     "join_lost": call(EXECUTE, opening(transpose, spec(F32, 64, 64), options=field(3, 2)), 0) + settle +
                  call(EXECUTE, field(3, field(1, FIRST)), 0) + settle + cancel + settle,
     "join_unknown": call(EXECUTE, field(3, field(1, NOBODYS)), 0),
-    "arrays_used": stored + call(COMPUTE, field(1, transpose) + field(2, field(7, field(2, 1) + field(3, b"key"))) + field(15, field(2, SECOND))) +
+    "arrays_used": stored + call(COMPUTE, field(1, transpose) + field(2, field(7, field(2, 1) + field(3, b"key"))) +
+                   field(15, field(2, SECOND))) +
                    call(EXECUTE, opening(transpose, b"", references=field(10, field(2, SECOND)))),
     "arrays_kept": stored,
-    "regions_refused": call(REGISTER, field(1, field(1, b"/other") + field(3, 1))) + call(REGISTER, field(2, field(1, bytes(64)) + field(3, 256))) +
+    "regions_refused": call(REGISTER, field(1, field(1, b"/other") + field(3, 1))) + call(REGISTER, field(2, field(1, bytes(64)) +
+                       field(3, 256))) +
                        call(REGISTER, field(1, field(1, SHARED) + field(2, 65000) + field(3, 65536))),
-    "device": call(DESCRIBE) + call(KERNELS) + call(KERNELS, rmse + field(8, spec(F32, 64, 64)) * 2) + call(KERNELS, field(9, transpose) + field(8, spec(I32, 8, 8))),
+    "device": call(DESCRIBE) + call(KERNELS) + call(KERNELS, rmse + field(8, spec(F32, 64, 64)) * 2) +
+              call(KERNELS, field(9, transpose) + field(8, spec(I32, 8, 8))),
     "ceilings": call(CEILINGS),
     "others": call(HEALTH, field(1, b"readiness")) + call(WATCH) + call(REFLECTION, field(7, b"")) + call(UNKNOWN, two) + call(ROOT),
     "named": metadata(REQUEST_ID, b"an-id") + metadata(TRACEPARENT, b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01") +
              metadata(TIMEOUT, b"10S") + metadata(AUTHORIZATION, b"Bearer x") + metadata(USER, b"me") + call(DESCRIBE),
-    "late": metadata(TIMEOUT, b"1n") + call(RMSE, field(14, two) + field(15, two)) + metadata(TIMEOUT, b"1m") + call(EXECUTE, opening(transpose, spec(F32, 64)), 0),
+    "late": metadata(TIMEOUT, b"1n") + call(RMSE, field(14, two) + field(15, two)) + metadata(TIMEOUT, b"1m") +
+            call(EXECUTE, opening(transpose, spec(F32, 64)), 0),
     "headers": b"".join(metadata(name, value) + call(DESCRIBE) for name, value in (
-        (ENCODING, b"gzip"), (CONTENT_TYPE, b"text/html"), (BINARY, b"/w=="), (TE, b"none"), (PATH, b"/second"), (PROBE, b"token"), (ACCEPT, b"gzip"))),
+        (ENCODING, b"gzip"), (CONTENT_TYPE, b"text/html"), (BINARY, b"/w=="), (TE, b"none"),
+        (PATH, b"/second"), (PROBE, b"token"), (ACCEPT, b"gzip"))),
     "messages": b"".join(call(TRANSPOSE, field(15, two), LAST | flags) for flags in (NONE, COMPRESSED, LONGER, CUT, PADDED)),
     "nothing_sent": b"",
     "reset_at_once": (call(RMSE, field(14, two), 0) + cancel) * 16,
