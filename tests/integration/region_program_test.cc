@@ -1,4 +1,5 @@
 // The programs and shared memory, as operators and users meet them; and clients that are killed.
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -83,7 +84,7 @@ TEST_F(RegionProgram, KilledClientsLeaveNothing) {
   }));
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
     if (entry.path().filename().string().starts_with(kRegionPrefix + 1) &&
-        entry.path().filename().string().size() == 30)
+        entry.path().filename().string().size() == std::strlen(kRegionPrefix) - 1 + 16)
       std::filesystem::remove(entry.path());  // of one that was killed before the server had it
 }
 

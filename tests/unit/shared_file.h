@@ -17,12 +17,14 @@
 
 namespace tilewire::testing {
 
-inline constexpr const char* kRegionPrefix = "/tilewire-test-";
+inline const std::string kRegionPrefixText = "/tilewire-test-" + std::to_string(getpid()) + "-";
+/// Of this process alone: tests count and remove what begins with it.
+inline const char* const kRegionPrefix = kRegionPrefixText.c_str();
 
 /// A name that no other test uses.
 inline std::string SharedName() {
   static std::atomic<int> last{0};
-  return kRegionPrefix + std::to_string(getpid()) + "-" + std::to_string(++last);
+  return kRegionPrefix + std::to_string(++last);
 }
 
 /// Shared memory under a name of its own, mapped for reading and writing; gone with this. Thread-compatible.
