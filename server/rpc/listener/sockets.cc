@@ -55,10 +55,12 @@ struct FreeAddresses {
 std::string Resolve(const std::string& host, const std::string& port, std::vector<SocketAddress>* addresses) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  // "localhost" is this machine's loopback, also where no file and no server of names says so (RFC 6761, 6.3).
+  const bool loopback = host == "localhost";
+  hints.ai_flags = AI_NUMERICSERV | (loopback ? 0 : AI_PASSIVE);
   addrinfo* list = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &list); error != 0)
-    return gai_strerror(error);
+  const int error = getaddrinfo(loopback ? nullptr : host.c_str(), port.c_str(), &hints, &list);
+  if (error != 0) return gai_strerror(error);
   const std::unique_ptr<addrinfo, FreeAddresses> owner(list);
   for (; list != nullptr; list = list->ai_next) {
     if (list->ai_family != AF_INET && list->ai_family != AF_INET6) continue;
