@@ -30,7 +30,8 @@ Status NotFound(const StoreWords& words, const std::string& id, const std::strin
                                     : field + ": you have no " + words.one + " " + id + " here",
                  .field = field,
                  .value = id,
-                 .allowed = std::string("the id of ") + words.which + ", yours, and not expired"});
+                 .allowed = std::string("the id of ") + words.which + ", yours, and not expired",
+                 .unlogged = true});
 }
 
 Status CheckSeconds(const StoreWords& words, double seconds, double longest, const std::string& field) {
