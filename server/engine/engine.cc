@@ -103,8 +103,9 @@ Engine::~Engine() {
 Result<Places> Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options) {
   std::shared_ptr<Reservation> room;
   if (options->store) {
-    TILEWIRE_ASSIGN_OR_RETURN(Reservation reserved,
-                              arrays_.Reserve(options->identity, (*operation)->results(), *options->store));
+    TILEWIRE_ASSIGN_OR_RETURN(
+        Reservation reserved,
+        arrays_.Reserve(options->identity, (*operation)->results(), *options->store, options->own_arrays));
     room = std::make_shared<Reservation>(std::move(reserved));
     if (const auto& existing = room->existing(); !existing.empty()) {
       std::vector<ArraySpec> specs;

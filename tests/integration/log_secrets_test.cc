@@ -19,7 +19,7 @@ using grpc::StatusCode;
 
 const std::string kPayload = "payload-that-nobody-logs", kToken = "secret-of-ann-0123456789abcdef",
                   kWrongToken = "secret-of-nobody-9876543210", kKey = "key-of-a-store";
-constexpr int64_t kElements = 4096;
+constexpr int64_t kFloats = 4096;
 
 class LogSecrets : public ::testing::Test {
  protected:
@@ -65,7 +65,7 @@ class LogSecrets : public ::testing::Test {
   }
   std::string Put(const std::string& bytes) {
     v1::ExecuteRequest first;
-    *first.mutable_open() = PutOpen(v1::DTYPE_F32, {kElements});
+    *first.mutable_open() = PutOpen(v1::DTYPE_F32, {kFloats});
     first.mutable_open()->mutable_options()->mutable_store()->set_idempotency_key(kKey);
     v1::Result result;
     const auto status = Stream(first, bytes, &result, true);
@@ -106,7 +106,7 @@ class LogSecrets : public ::testing::Test {
     v1::ExecuteRequest first;
     first.mutable_join()->set_job(id);
     told(Stream(first, ""));
-    *first.mutable_open() = PutOpen(v1::DTYPE_F32, {kElements});
+    *first.mutable_open() = PutOpen(v1::DTYPE_F32, {kFloats});
     Refer(first.mutable_open(), 0, id);
     told(Stream(first, "", nullptr, true));
     v1::ListRequest list;
@@ -118,7 +118,7 @@ class LogSecrets : public ::testing::Test {
   void WriteTo(const std::string& region) {
     v1::TransposeRequest request;
     SetSpec(request.mutable_input()->mutable_spec(), v1::DTYPE_F32, {64, 64});
-    request.mutable_input()->set_data(Floats(kElements, 1));
+    request.mutable_input()->set_data(Floats(kFloats, 1));
     request.mutable_op()->add_axes(1);
     request.mutable_op()->add_axes(0);
     request.mutable_options()->mutable_result_region()->set_region(region);
@@ -165,8 +165,8 @@ class LogSecrets : public ::testing::Test {
 TEST_F(LogSecrets, NoneIsInAnyLog) {
   const SharedFile file(64 << 10);
   std::string bytes;
-  while (bytes.size() < kElements * sizeof(float)) bytes += kPayload;
-  bytes.resize(kElements * sizeof(float));
+  while (bytes.size() < kFloats * sizeof(float)) bytes += kPayload;
+  bytes.resize(kFloats * sizeof(float));
   const std::string array = Put(bytes), region = Register(file);
   ASSERT_TRUE(array.size() > 20 && region.size() > 20);
   // Of this server and unknown, of another, and no id at all.
