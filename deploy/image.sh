@@ -15,7 +15,7 @@ usage() {
   cat <<'TEXT'
 Usage: deploy/image.sh [--bundle DIR] [--output FILE] [--tag NAME]
   --bundle DIR   made by `cmake --build BUILD --target bundle` (default: build/release/bundle)
-  --output FILE  the image as an OCI archive (default: tilewire-image.tar beside the bundle)
+  --output FILE  the image as an OCI archive (default: tilewire-image.tar beside the bundle); its bill of materials is beside it
   --tag NAME     the image's name in the archive (default: localhost/tilewire:VERSION)
 The image's date is SOURCE_DATE_EPOCH, or else that of the newest commit. Then: podman load -i FILE
 TEXT
@@ -122,6 +122,15 @@ commit() {
   store push --quiet --digestfile "$work/digest" "$(<"$work/id")" "oci:$work/oci:$name"
 }
 
+# Of the programs and libraries in the image, and of what it has of this system.
+write_sbom() {
+  if ! command -v python3 >/dev/null || ! command -v dpkg-query >/dev/null; then
+    printf 'image: no bill of materials: it needs python3 and dpkg-query\n' >&2
+    return
+  fi
+  SOURCE_DATE_EPOCH=$3 python3 -B "$SOURCE/deploy/sbom.py" "$1$PREFIX" --output "$2" --also libc6 --also ca-certificates
+}
+
 main() {
   local bundle=$SOURCE/build/release/bundle output="" name="" seconds version cuda bytes
   while [[ $# -gt 0 ]]; do
@@ -157,6 +166,7 @@ main() {
     --mode=u=rwX,go=rX --mtime="@$seconds" .
   mkdir -p "${output%/*}"
   mv "$work/image.tar" "$output"
+  write_sbom "$work/root" "${output%.tar}.spdx.json" "$seconds"
   printf 'image: %s\nname: %s\ndigest: %s\nsize: %d bytes unpacked (allowed: %d), %d in the archive\n' "$output" \
     "${name:-localhost/tilewire:$version}" "$(<"$work/digest")" "$bytes" "$MAX_BYTES" "$(stat -c %s "$output")"
 }

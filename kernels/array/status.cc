@@ -50,14 +50,22 @@ std::string Status::ToString() const {
   return std::string(CodeName(code())) + ": " + detail_->message;
 }
 
+std::string Status::LogText() const {
+  if (ok()) return "";
+  if (!detail_->unlogged) return detail_->message;
+  return detail_->field + " is an id of " + std::to_string(detail_->value.size()) +
+         " characters, which is not logged; allowed: " + detail_->allowed;
+}
+
 namespace {
 tl::unexpected<Status> FieldError(Code code, std::string_view reason, std::string_view field,
-                                  std::string_view value, std::string_view allowed) {
+                                  std::string_view value, std::string_view allowed, bool unlogged = false) {
   Status::Detail d{.code = code,
                    .reason = std::string(reason),
                    .field = std::string(field),
                    .value = std::string(value),
-                   .allowed = std::string(allowed)};
+                   .allowed = std::string(allowed),
+                   .unlogged = unlogged};
   d.message = d.field + " is " + d.value + "; allowed: " + d.allowed;
   return Fail(Status(std::move(d)));
 }
@@ -65,6 +73,10 @@ tl::unexpected<Status> FieldError(Code code, std::string_view reason, std::strin
 
 tl::unexpected<Status> BadValue(std::string_view field, std::string_view value, std::string_view allowed) {
   return FieldError(Code::kInvalidArgument, "BAD_VALUE", field, value, allowed);
+}
+
+tl::unexpected<Status> BadId(std::string_view field, std::string_view id, std::string_view allowed) {
+  return FieldError(Code::kInvalidArgument, "BAD_VALUE", field, id, allowed, true);
 }
 
 tl::unexpected<Status> OverLimit(std::string_view field, std::string_view value, std::string_view allowed) {

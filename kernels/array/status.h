@@ -46,6 +46,7 @@ class [[nodiscard]] Status {
     std::string value;            ///< what it was
     std::string allowed;          ///< what it may be
     int64_t retry_after_ms = -1;  ///< ≥ 0: worth a retry after that many milliseconds
+    bool unlogged = false;        ///< `value` is between client and server, as ids are: no log shows it
   };
 
   Status() = default;
@@ -60,6 +61,8 @@ class [[nodiscard]] Status {
   }
   /// Null when ok.
   const Detail* detail() const { return detail_.get(); }
+  /// The message for logs: without a value that is `unlogged`, and then without any text but ours.
+  std::string LogText() const;
   /// "OK", or "CODE_NAME: message".
   std::string ToString() const;
 
@@ -72,6 +75,8 @@ using Result = tl::expected<T, Status>;
 
 /// INVALID_ARGUMENT, reason BAD_VALUE: "`field` is `value`; allowed: `allowed`".
 tl::unexpected<Status> BadValue(std::string_view field, std::string_view value, std::string_view allowed);
+/// BadValue for an id, which no log shows.
+tl::unexpected<Status> BadId(std::string_view field, std::string_view id, std::string_view allowed);
 /// RESOURCE_EXHAUSTED, reason LIMIT: well formed, but more than this server is configured for; never worth a
 /// retry.
 tl::unexpected<Status> OverLimit(std::string_view field, std::string_view value, std::string_view allowed);

@@ -103,8 +103,9 @@ Engine::~Engine() {
 Result<Places> Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options) {
   std::shared_ptr<Reservation> room;
   if (options->store) {
-    TILEWIRE_ASSIGN_OR_RETURN(Reservation reserved,
-                              arrays_.Reserve(options->identity, (*operation)->results(), *options->store));
+    TILEWIRE_ASSIGN_OR_RETURN(
+        Reservation reserved,
+        arrays_.Reserve(options->identity, (*operation)->results(), *options->store, options->own_arrays));
     room = std::make_shared<Reservation>(std::move(reserved));
     if (const auto& existing = room->existing(); !existing.empty()) {
       std::vector<ArraySpec> specs;
@@ -214,7 +215,8 @@ Result<std::shared_ptr<Job>> Engine::Find(const std::string& job, const std::str
                         .message = "job " + job + " is not of this server; join at one of Opened.endpoints",
                         .field = "join.job",
                         .value = job,
-                        .allowed = instance_ + "-*"}));
+                        .allowed = instance_ + "-*",
+                        .unlogged = true}));
   // Outlives the lock: were it the last reference, the job's end would want it too.
   std::shared_ptr<Job> alive;
   MutexLock lock(mutex_);
@@ -226,7 +228,8 @@ Result<std::shared_ptr<Job>> Engine::Find(const std::string& job, const std::str
                       .message = "no job " + job + " of yours is running",
                       .field = "join.job",
                       .value = job,
-                      .allowed = "Opened.job of a job that still runs"}));
+                      .allowed = "Opened.job of a job that still runs",
+                      .unlogged = true}));
 }
 
 void Engine::DescribeKernels(std::unique_ptr<Operation> operation, std::string text,

@@ -60,7 +60,7 @@ void LogCall(const rpc::CallRecord& record) {
   add_text("peer", record.peer);
   add_text("request_id", record.request_id);
   add_text("traceparent", record.traceparent);
-  add_text("message", record.status.message());
+  add_text("message", record.status.LogText());
   LogEvent(level, "call", fields);
 }
 

@@ -3,6 +3,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +53,11 @@ void SetTarget(LibraryLog log) {
 }  // namespace
 
 LibraryLogRoute::LibraryLogRoute(LibraryLog log) {
+  // Its traces are the headers and bytes of all calls, tokens and arrays among them.
+  if (std::getenv("GRPC_TRACE") != nullptr) {
+    unsetenv("GRPC_TRACE");
+    log(LibrarySeverity::kWarning, "grpc", "GRPC_TRACE is not followed: traces show tokens and arrays");
+  }
   SetTarget(std::move(log));
   gpr_set_log_function(&FromGrpc);
   before = google::protobuf::SetLogHandler(&FromProtobuf);

@@ -114,6 +114,15 @@ class Image(unittest.TestCase):
         self.assertEqual(config["Labels"]["org.opencontainers.image.version"], version)
         self.assertEqual(config["Labels"]["org.opencontainers.image.licenses"], "Apache-2.0")
 
+    def test_has_a_bill_of_materials(self):
+        with open(self.file.replace(".tar", ".spdx.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        listed = {each["fileName"].removeprefix("./") for each in document["files"]}
+        there = {entry.name.removeprefix("opt/tilewire/") for entry in self.archive.entries
+                 if entry.isfile() and re.match(r"opt/tilewire/(bin|lib)/", entry.name)}
+        self.assertEqual(listed, there)
+        self.assertLessEqual({"tilewire", "libc6", "ca-certificates"}, {package["name"] for package in document["packages"]})
+
     def test_serves_and_stops(self):
         """Read-only, without capabilities and as its user it passes the quickstart's checks and ends with 0."""
         image = self.engine.load(self.file)

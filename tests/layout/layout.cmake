@@ -9,6 +9,9 @@ tilewire_script_test(layout.count LABELS script TIMEOUT 60
 tilewire_script_test(layout.rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/rules_test.py)
 
+tilewire_script_test(layout.sbom LABELS script TIMEOUT 60
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/sbom_test.py)
+
 # Clang's own builds (asan, tsan) look at what locks guard, but in sources that need CUDA.
 if(TILEWIRE_HAVE_CUDA)
   tilewire_script_test(layout.thread_safety LABELS script

@@ -268,5 +268,33 @@ TEST_F(AdmissionShare, ChargesAreRefusedAndCounted) {
   EXPECT_TRUE(admission_->Charge("a", 0).ok());
 }
 
+TEST_F(AdmissionShare, BytesOnTheDeviceOfOneOwnerHaveABoundWhereHisRuleSaysOne) {
+  Limit({.device_bytes = 764 * kMega, .max_in_flight = 3, .queue_length = 2, .queue_seconds = 3600});
+  const OwnLimits own{.device_bytes = 100 * kMega};
+  EXPECT_EQ(Ask("ann", 101 * kMega, false, own).refusal.reason(), "LIMIT");
+  Wish& first = Ask("ann", 60 * kMega, false, own);
+  ASSERT_TRUE(first.granted());
+  const Wish& second = Ask("ann", 41 * kMega, false, own);
+  EXPECT_EQ(second.refusal.detail()->allowed, "104857600 (device_bytes in --policy)");
+  EXPECT_GT(second.refusal.detail()->retry_after_ms, 0);
+  EXPECT_TRUE(Ask("bob", 300 * kMega).granted());
+  // Who waits for a place has his bytes counted; who is taken out of the queue has them back.
+  Wish& waits = Ask("ann", 40 * kMega, false, own);
+  EXPECT_FALSE(waits.granted());
+  EXPECT_EQ(Ask("ann", kMega, true, own).refusal.reason(), "BUSY");
+  admission_->Cancel(waits.id, Status(Code::kCancelled, "CANCELLED", ""));
+  EXPECT_FALSE(Ask("ann", 40 * kMega, false, own).granted()) << "in its place";
+  EXPECT_EQ(Ask("ann", kMega, true, own).refusal.reason(), "BUSY");
+  // What stays when its job ends is held on.
+  Ticket array = first.ticket->Split(50 * kMega);
+  EndAll();
+  EXPECT_EQ(Ask("ann", 51 * kMega, false, own).refusal.reason(), "BUSY");
+  array = Ticket();
+  EXPECT_TRUE(Ask("ann", 100 * kMega, false, own).granted());
+  EXPECT_EQ(Ask("ann", kMega, false, own).refusal.reason(), "BUSY");
+  EndAll();
+  EXPECT_TRUE(Ask("ann", 700 * kMega).granted()) << "without the rule there is no bound";
+}
+
 }  // namespace
 }  // namespace tilewire::engine

@@ -81,13 +81,21 @@ TEST(Policy, OperationsAndTheirSizesAreBounded) {
 TEST(Policy, LimitsAreThoseOfTheRuleThatDecides) {
   const Policy policy = Parsed(R"({"rules": [
       {"who": ["token:ann"], "methods": ["*"], "calls_per_second": 5, "bytes_per_second": "2MiB",
-       "max_in_flight": 3, "queue_length": 1000000},
+       "max_in_flight": 3, "queue_length": 1000000, "device_bytes": "1GiB", "streams": 4, "arrays": 5,
+       "array_bytes": 6, "regions": 7, "region_bytes": "8KiB"},
       {"who": ["token:*"], "methods": ["*"], "calls_per_second": 7}]})");
   const PolicyLimits ann = policy.LimitsOf("token:ann"), bob = policy.LimitsOf("token:bob");
   EXPECT_EQ(ann.calls_per_second, 5);
   EXPECT_EQ(ann.bytes_per_second, 2 << 20);
   EXPECT_EQ(ann.max_in_flight, 3);
   EXPECT_EQ(ann.queue_length, 1'000'000);
+  EXPECT_EQ(ann.device_bytes, 1 << 30);
+  EXPECT_EQ(ann.streams, 4);
+  EXPECT_EQ(ann.arrays, 5);
+  EXPECT_EQ(ann.array_bytes, 6);
+  EXPECT_EQ(ann.regions, 7);
+  EXPECT_EQ(ann.region_bytes, 8 << 10);
+  EXPECT_EQ(bob.streams + bob.arrays + bob.regions + bob.device_bytes, 0);
   EXPECT_EQ(bob.calls_per_second, 7);
   EXPECT_EQ(bob.bytes_per_second, 0) << "what a rule does not say the flags do";
   EXPECT_EQ(policy.LimitsOf("anonymous").calls_per_second, 0);
@@ -136,6 +144,9 @@ TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
        "rules[0].max_in_flight is \"3\"; allowed: whole numbers"},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "queue_length": 1000001}]})",
        "rules[0].queue_length is 1000001; allowed: whole numbers"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "streams": "4"}]})",
+       "rules[0].streams is \"4\"; allowed: whole numbers"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "device_bytes": 0}]})", "rules[0].device_bytes is 0"},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "limits": {}}]})", "rules[0].limits is an unknown key"},
       {R"({"groups": {"a:b": ["*"]}, "rules": []})",
        "groups is \"a:b\"; allowed: names that are no identities"},

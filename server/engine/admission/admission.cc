@@ -10,6 +10,7 @@ namespace tilewire::engine {
 namespace {
 // The small class's slice: room for some 60 requests of full size, but never over an eighth of a small
 // budget.
+constexpr int64_t kOwnBytesRetryMs = 250;
 constexpr int64_t kSmallDeviceBytes = 64 * kMiB, kSmallPinnedBytes = 24 * kMiB;
 }  // namespace
 
@@ -105,6 +106,37 @@ void Admission::ForgetOwn(const std::string& owner) {
     own_in_flight_.erase(own);
 }
 
+Status Admission::TakeOwnBytes(Demand* demand) {
+  const int64_t most = demand->own.device_bytes;
+  const auto own = own_bytes_.find(demand->owner);
+  if (most == 0 && own == own_bytes_.end()) return {};
+  const int64_t held = own == own_bytes_.end() ? 0 : own->second;
+  const std::string allowed = std::to_string(most) + SaidBy(true, "device_bytes", "");
+  if (most > 0 && demand->device_bytes > most)
+    return OverLimit("device bytes of yours", std::to_string(demand->device_bytes), "at most " + allowed)
+        .value();
+  if (most > 0 && demand->device_bytes > most - held)
+    return Status({.code = Code::kResourceExhausted,
+                   .reason = "BUSY",
+                   .message = "your jobs and arrays take " + std::to_string(held) +
+                              " bytes on the device and this one " + std::to_string(demand->device_bytes) +
+                              "; allowed: " + allowed,
+                   .field = "device bytes of yours",
+                   .value = std::to_string(held + demand->device_bytes),
+                   .allowed = allowed,
+                   .retry_after_ms = kOwnBytesRetryMs});
+  own_bytes_[demand->owner] += demand->device_bytes;
+  demand->bytes_counted = true;
+  return {};
+}
+
+void Admission::ReturnOwnBytes(const Demand& demand) {
+  if (!demand.bytes_counted) return;
+  const auto own = own_bytes_.find(demand.owner);
+  own->second -= demand.device_bytes;
+  if (own->second == 0) own_bytes_.erase(own);
+}
+
 bool Admission::PlaceFor(const Demand& demand) const {
   // While bulk waits, a quarter of the places is not for small requests: their stream may never end.
   const int small_places =
@@ -140,9 +172,12 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       refusal = closed_;
     } else if (refusal = NeverFits(&demand); !refusal.ok()) {
       ++refused_limit_;
+    } else if (refusal = TakeOwnBytes(&demand); !refusal.ok()) {
+      ++(refusal.reason() == "LIMIT" ? refused_limit_ : refused_busy_);
     } else if (ClassOf(demand).queue.Head() == 0 && Fits(demand)) {
       Take(&demand);
     } else if (refusal = MakePlace(demand, &settlement); !refusal.ok()) {
+      ReturnOwnBytes(demand);
       ++refused_busy_;
     } else {
       id = Wait(demand, deadline, std::move(decision));
@@ -173,6 +208,7 @@ void Admission::Release(const Demand& demand) {
     Class& c = ClassOf(demand);
     c.device_bytes += demand.device_bytes;
     c.pinned_bytes += demand.pinned_bytes;
+    ReturnOwnBytes(demand);
     if (!demand.resident) {
       --in_flight_;
       bulk_in_flight_ -= !demand.small;

@@ -36,10 +36,11 @@ struct Demand {
   int64_t pinned_bytes = 0;
   /// That it holds already, of the bulk class, by arrays that it uses: they do not go while it waits.
   int64_t held_bytes = 0;
-  bool resident = false;  ///< of an array that stays, so it takes no place in flight
-  bool counted = false;   ///< among its owner's in flight
-  std::string owner;      ///< whose share of places and turns it takes
-  OwnLimits own;          ///< of that owner, as of now
+  bool resident = false;       ///< of an array that stays, so it takes no place in flight
+  bool counted = false;        ///< among its owner's in flight
+  bool bytes_counted = false;  ///< its device bytes are among its owner's
+  std::string owner;           ///< whose share of places and turns it takes
+  OwnLimits own;               ///< of that owner, as of now
 };
 
 struct AdmissionLimits {
@@ -155,6 +156,10 @@ class Admission {
   /// One more or less of its owner in flight, where these are bounded.
   void CountOwn(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   void UncountOwn(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// Counts its device bytes as its owner's, where these are bounded: RESOURCE_EXHAUSTED `LIMIT` where they
+  /// never fit his bound, `BUSY` where what he has leaves no room.
+  Status TakeOwnBytes(Demand* demand) TILEWIRE_REQUIRES(mutex_);
+  void ReturnOwnBytes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   /// Where he has none in flight and none that waits.
   void ForgetOwn(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
   void HoldOrResume(const std::string& owner, const InFlight& own) TILEWIRE_REQUIRES(mutex_);
@@ -189,6 +194,7 @@ class Admission {
   std::map<Id, std::unique_ptr<Waiter>> waiting_ TILEWIRE_GUARDED_BY(mutex_);
   WaitingRoom room_ TILEWIRE_GUARDED_BY(mutex_);
   std::map<std::string, InFlight> own_in_flight_ TILEWIRE_GUARDED_BY(mutex_);  ///< where these are bounded
+  std::map<std::string, int64_t> own_bytes_ TILEWIRE_GUARDED_BY(mutex_);  ///< on the device; where bounded
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
   bool reclaims_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< Reclaim() is on its way

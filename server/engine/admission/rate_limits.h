@@ -21,6 +21,7 @@ struct Rates {
 struct OwnLimits {
   Rates rates;
   int max_in_flight = 0, queue_length = 0;
+  int64_t device_bytes = 0;  ///< of his jobs, those that wait too, and arrays; 0: no bound
 };
 
 /// Where a limit is said, for messages: by the operator's rule for this owner, or by a flag for all.

@@ -21,7 +21,11 @@ Ticket::~Ticket() {
 Ticket Ticket::Split(int64_t device_bytes) {
   if (!admission_) return {};
   demand_.device_bytes -= device_bytes;
-  return Ticket(admission_, {.small = demand_.small, .device_bytes = device_bytes, .resident = true});
+  return Ticket(admission_, {.small = demand_.small,
+                             .device_bytes = device_bytes,
+                             .resident = true,
+                             .bytes_counted = demand_.bytes_counted,
+                             .owner = demand_.owner});
 }
 
 void Admission::Snapshot(EngineStats* stats) const {

@@ -39,6 +39,7 @@ struct JobOptions {
   std::string identity = "anonymous";  ///< who owns it
   std::string share;                   ///< whose turns, places and rates it takes; empty: the identity's
   OwnLimits own;                       ///< of that share, instead of the engine's
+  OwnQuota own_arrays;                 ///< of that identity, instead of the store's
   int streams = 1;                     ///< streams that the caller would like to spread it over
   bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
   bool trace = false;       ///< keep every span

@@ -51,7 +51,7 @@ Result<std::vector<std::string>> Reservation::Commit(std::vector<ArrayParts> par
 }
 
 Result<Reservation> ArrayStore::Reserve(const std::string& identity, std::span<const ArraySpec> specs,
-                                        const StoreOptions& options) {
+                                        const StoreOptions& options, const OwnQuota& own) {
   TILEWIRE_RETURN_IF_ERROR(CheckSeconds(ArrayEntry::kWords, options.seconds, limits_.longest_seconds,
                                         "options.store.ttl_seconds"));
   Entries entries;
@@ -75,11 +75,11 @@ Result<Reservation> ArrayStore::Reserve(const std::string& identity, std::span<c
     return reservation;
   }
   TILEWIRE_RETURN_IF_ERROR(
-      CheckQuotas(ArrayEntry::kWords, static_cast<uint64_t>(bytes), limits_.bytes, limits_.bytes_per_identity,
+      CheckQuotas(ArrayEntry::kWords, static_cast<uint64_t>(bytes), limits_.bytes, OwnBytes(own),
                   specs.size() == 1 ? "device bytes of the array" : "device bytes of the arrays",
                   static_cast<uint64_t>(bytes)));
   TILEWIRE_RETURN_IF_ERROR(
-      MakeRoomLocked(identity, bytes, entries.size(), entries_.size() + pending_, kMaxArrays, &freed));
+      MakeRoomLocked(identity, bytes, entries.size(), entries_.size() + pending_, kMaxArrays, own, &freed));
   for (const EntryPtr& entry : entries) TakeLocked(*entry);
   pending_ += entries.size();
   reserved_ += bytes;

@@ -81,7 +81,9 @@ struct ArrayEntry final : ResidentArray, Owned, std::enable_shared_from_this<Arr
                                      .are = "stored",
                                      .reason = "ARRAY",
                                      .told_in = "ArrayResult.array",
-                                     .flags = "store"};
+                                     .flags = "store",
+                                     .count_key = "arrays",
+                                     .bytes_key = "array_bytes"};
   static constexpr bool kUsesPutEndOff = false;
 
   ArrayEntry(std::string id, const ArraySpec& spec) : ResidentArray(std::move(id), spec) {}
@@ -139,7 +141,7 @@ class ArrayStore final : public OwnedStore<ArrayEntry> {
   /// more than the limits; `BUSY`: for now. INVALID_ARGUMENT: a time over the limit, or a key whose array is
   /// another. The key stands for all of them: where one is there no more, none is taken as there.
   Result<Reservation> Reserve(const std::string& identity, std::span<const ArraySpec> specs,
-                              const StoreOptions& options);
+                              const StoreOptions& options, const OwnQuota& own = {});
   /// Stat, Delete: as Use().
   Result<ArrayFacts> Stat(const std::string& id, const std::string& identity);
   Status Delete(const std::string& id, const std::string& identity);

@@ -8,8 +8,16 @@ namespace {
 constexpr size_t kLongestId = 64;  // ours have 33 characters; what is echoed must stay short
 constexpr double kShortestSeconds = 0.001;
 
-std::string BytesFlag(const StoreWords& words, bool own) {
-  return std::string(" (--") + words.flags + (own ? "-bytes-per-identity)" : "-bytes)");
+std::string BytesFlag(const StoreWords& words) {
+  return std::string(" (--") + words.flags + "-bytes)";
+}
+std::string OwnBytesFlag(const StoreWords& words, bool by_rule) {
+  return by_rule ? std::string(" (") + words.bytes_key + " in --policy)"
+                 : std::string(" (--") + words.flags + "-bytes-per-identity)";
+}
+std::string Full(const StoreWords& words, int64_t held, int64_t bytes, int64_t most) {
+  return std::string(words.several) + " take " + std::to_string(held) + " bytes and this one " +
+         std::to_string(bytes) + "; allowed: " + std::to_string(most);
 }
 
 }  // namespace
@@ -30,7 +38,8 @@ Status NotFound(const StoreWords& words, const std::string& id, const std::strin
                                     : field + ": you have no " + words.one + " " + id + " here",
                  .field = field,
                  .value = id,
-                 .allowed = std::string("the id of ") + words.which + ", yours, and not expired"});
+                 .allowed = std::string("the id of ") + words.which + ", yours, and not expired",
+                 .unlogged = true});
 }
 
 Status CheckSeconds(const StoreWords& words, double seconds, double longest, const std::string& field) {
@@ -40,33 +49,39 @@ Status CheckSeconds(const StoreWords& words, double seconds, double longest, con
       .value();
 }
 
-Status CheckQuotas(const StoreWords& words, uint64_t bytes, int64_t most, int64_t most_per_identity,
+Status CheckQuotas(const StoreWords& words, uint64_t bytes, int64_t most, const OwnMost& own,
                    const std::string& field, uint64_t value) {
-  for (const bool own : {false, true}) {
-    const int64_t limit = own ? most_per_identity : most;
-    if (bytes > static_cast<uint64_t>(limit))
-      return OverLimit(field, std::to_string(value),
-                       "at most " + std::to_string(limit) + BytesFlag(words, own))
-          .value();
-  }
+  const auto over = [&](int64_t limit, const std::string& said) {
+    return OverLimit(field, std::to_string(value), "at most " + std::to_string(limit) + said).value();
+  };
+  if (bytes > static_cast<uint64_t>(most)) return over(most, BytesFlag(words));
+  if (bytes > static_cast<uint64_t>(own.most)) return over(own.most, OwnBytesFlag(words, own.by_rule));
   return {};
 }
 
-Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t most, bool own) {
-  return Busy((own ? "your " : "all ") + std::string(words.several) + " take " + std::to_string(held) +
-                  " bytes and this one " + std::to_string(bytes) + "; allowed: " + std::to_string(most) +
-                  BytesFlag(words, own),
-              kStoreRetryMs);
+Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t most) {
+  return Busy("all " + Full(words, held, bytes, most) + BytesFlag(words), kStoreRetryMs);
+}
+
+Status OwnQuotaFull(const StoreWords& words, int64_t held, int64_t bytes, const OwnMost& own) {
+  return Busy("your " + Full(words, held, bytes, own.most) + OwnBytesFlag(words, own.by_rule), kStoreRetryMs);
 }
 
 int64_t MostOfOne(const std::string& identity, int64_t most) {
   return identity == "anonymous" ? most : std::max<int64_t>(1, most / 2);
 }
 
-Status TooMany(const StoreWords& words, size_t there, int64_t most, bool own) {
-  return Busy(std::to_string(there) + (own ? " of your " : " ") + words.several + " are " + words.are +
-                  "; allowed: " + std::to_string(most) +
-                  (own ? std::string(" (--") + words.several + "-per-identity)" : ""),
+Status TooMany(const StoreWords& words, size_t there, int64_t most) {
+  return Busy(std::to_string(there) + " " + words.several + " are " + words.are +
+                  "; allowed: " + std::to_string(most),
+              kStoreRetryMs);
+}
+
+Status TooManyOwn(const StoreWords& words, size_t there, const OwnMost& own) {
+  const std::string said = own.by_rule ? std::string(words.count_key) + " in --policy"
+                                       : std::string("--") + words.several + "-per-identity";
+  return Busy(std::to_string(there) + " of your " + words.several + " are " + words.are +
+                  "; allowed: " + std::to_string(own.most) + " (" + said + ")",
               kStoreRetryMs);
 }
 

@@ -43,13 +43,25 @@ struct OwnedPage {
   int64_t held_bytes = 0, quota_bytes = 0;  ///< of the owner
 };
 
+/// What an identity may have that is not as for all others; 0: as for them.
+struct OwnQuota {
+  int64_t count = 0, bytes = 0;
+};
+
+/// A bound of one identity's, and whether its own rule says it rather than a flag.
+struct OwnMost {
+  int64_t most = 0;
+  bool by_rule = false;
+};
+
 struct StoreWords {
-  const char *one, *several;  ///< "array", "arrays"
-  const char* which;          ///< "an array that is stored"
-  const char* are;            ///< "stored"
-  const char* reason;         ///< of NOT_FOUND
-  const char* told_in;        ///< where a client reads an id
-  const char* flags;          ///< X of --X-bytes, --X-bytes-per-identity and --longest-X-seconds
+  const char *one, *several;          ///< "array", "arrays"
+  const char* which;                  ///< "an array that is stored"
+  const char* are;                    ///< "stored"
+  const char* reason;                 ///< of NOT_FOUND
+  const char* told_in;                ///< where a client reads an id
+  const char* flags;                  ///< X of --X-bytes, --X-bytes-per-identity and --longest-X-seconds
+  const char *count_key, *bytes_key;  ///< of a rule of --policy
 };
 
 /// INVALID_ARGUMENT for what is too long for an id, NOT_FOUND `WRONG_INSTANCE` for one of another server.
@@ -60,14 +72,22 @@ Status NotFound(const StoreWords& words, const std::string& id, const std::strin
 Status CheckSeconds(const StoreWords& words, double seconds, double longest, const std::string& field);
 /// RESOURCE_EXHAUSTED `LIMIT` for `bytes` that a quota, all of it or an identity's, never has; told as
 /// `value`.
-Status CheckQuotas(const StoreWords& words, uint64_t bytes, int64_t most, int64_t most_per_identity,
+Status CheckQuotas(const StoreWords& words, uint64_t bytes, int64_t most, const OwnMost& own,
                    const std::string& field, uint64_t value);
-/// BUSY: `held` bytes of all, or of the `own`, leave no room for `bytes` more.
-Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t most, bool own);
+/// BUSY: `held` bytes of all leave no room for `bytes` more.
+Status QuotaFull(const StoreWords& words, int64_t held, int64_t bytes, int64_t most);
+/// The same of the identity's own.
+Status OwnQuotaFull(const StoreWords& words, int64_t held, int64_t bytes, const OwnMost& own);
+/// What a rule says, or else that.
+inline OwnMost RuleOr(int64_t rule, int64_t otherwise) {
+  return {rule > 0 ? rule : otherwise, rule > 0};
+}
 /// How many of `most` one identity may have where the operator does not say: half, so that it keeps nobody
 /// out. Anonymous callers, who are one identity here, may have all.
 int64_t MostOfOne(const std::string& identity, int64_t most);
-/// BUSY: there are as many as may be, or the `own` are.
-Status TooMany(const StoreWords& words, size_t there, int64_t most, bool own);
+/// BUSY: there are as many as may be.
+Status TooMany(const StoreWords& words, size_t there, int64_t most);
+/// The same of the identity's own.
+Status TooManyOwn(const StoreWords& words, size_t there, const OwnMost& own);
 
 }  // namespace tilewire::engine

@@ -66,8 +66,9 @@ class OwnedStore {
   }
 
   /// At most `count` of what the identity has, from `from` (OwnedPage::next, or 0) on.
-  OwnedPage<Facts> List(const std::string& identity, uint64_t from, size_t count) const {
-    OwnedPage<Facts> page{.quota_bytes = limits_.bytes_per_identity};
+  OwnedPage<Facts> List(const std::string& identity, uint64_t from, size_t count,
+                        const OwnQuota& own = {}) const {
+    OwnedPage<Facts> page{.quota_bytes = OwnBytes(own).most};
     const MutexLock lock(mutex_);
     const auto owner = owners_.find(identity);
     if (owner == owners_.end()) return page;
@@ -93,6 +94,10 @@ class OwnedStore {
   }
 
   const Limits& limits() const { return limits_; }
+  /// What an identity may hold with such a rule; never more than all may.
+  OwnMost OwnBytes(const OwnQuota& own) const {
+    return RuleOr(std::min(own.bytes, limits_.bytes), limits_.bytes_per_identity);
+  }
 
  protected:
   using EntryPtr = std::shared_ptr<Entry>;
@@ -111,18 +116,19 @@ class OwnedStore {
 
   /// Room for `added` entries of together `bytes` beside `there` others, of which `most` may be: idle
   /// evictable ones go for it, those not used for longest first. BUSY, and nothing is gone, where that would
-  /// not do.
+  /// not do. `own`: what the identity may have.
   Status MakeRoomLocked(const std::string& identity, int64_t bytes, size_t added, size_t there, int64_t most,
-                        Entries* freed) TILEWIRE_REQUIRES(mutex_) {
+                        const OwnQuota& own, Entries* freed) TILEWIRE_REQUIRES(mutex_) {
     const auto owner = owners_.find(identity);
     const int64_t owned = owner == owners_.end() ? 0 : owner->second.bytes;
     // What is over each limit; also of their number, since what is kept of each has no other bound.
-    int64_t own_over = owned + bytes - limits_.bytes_per_identity, over = bytes_ + bytes - limits_.bytes;
+    const OwnMost own_bytes = OwnBytes(own),
+                  own_count = RuleOr(own.count, limits_.count_per_identity > 0 ? limits_.count_per_identity
+                                                                               : MostOfOne(identity, most));
+    int64_t own_over = owned + bytes - own_bytes.most, over = bytes_ + bytes - limits_.bytes;
     int64_t number_over = static_cast<int64_t>(there + added) - most;
     const int64_t own_there = owner == owners_.end() ? 0 : static_cast<int64_t>(owner->second.held);
-    const int64_t own_most =
-        limits_.count_per_identity > 0 ? limits_.count_per_identity : MostOfOne(identity, most);
-    int64_t own_number_over = own_there + static_cast<int64_t>(added) - own_most;
+    int64_t own_number_over = own_there + static_cast<int64_t>(added) - own_count.most;
     if (own_over <= 0 && over <= 0 && number_over <= 0 && own_number_over <= 0) return {};
     int64_t own_idle = 0, idle = 0, own_idle_number = 0;
     for (const auto& [when, other] : idle_) {
@@ -132,16 +138,16 @@ class OwnedStore {
       ++own_idle_number;
     }
     const StoreWords& words = Entry::kWords;
-    if (own_over > own_idle) return QuotaFull(words, owned, bytes, limits_.bytes_per_identity, true);
-    if (over > idle) return QuotaFull(words, bytes_, bytes, limits_.bytes, false);
-    if (number_over > static_cast<int64_t>(idle_.size())) return TooMany(words, there, most, false);
+    if (own_over > own_idle) return OwnQuotaFull(words, owned, bytes, own_bytes);
+    if (over > idle) return QuotaFull(words, bytes_, bytes, limits_.bytes);
+    if (number_over > static_cast<int64_t>(idle_.size())) return TooMany(words, there, most);
     if (own_number_over > own_idle_number)
-      return TooMany(words, static_cast<size_t>(own_there), own_most, true);
-    for (const bool own : {true, false}) {
+      return TooManyOwn(words, static_cast<size_t>(own_there), own_count);
+    for (const bool mine : {true, false}) {
       for (auto next = idle_.begin(); next != idle_.end();) {
         Entry* const other = (next++)->second;
-        if (own ? own_over <= 0 && own_number_over <= 0 : over <= 0 && number_over <= 0) break;
-        if (own && other->identity != identity) continue;
+        if (mine ? own_over <= 0 && own_number_over <= 0 : over <= 0 && number_over <= 0) break;
+        if (mine && other->identity != identity) continue;
         if (other->identity == identity) {
           own_over -= other->quota_bytes;
           --own_number_over;

@@ -6,7 +6,7 @@ namespace tilewire::engine {
 
 Status RegionPart::Holds(int64_t bytes, bool write, const std::string& what) const {
   if (write && !region->writable())
-    return BadValue(field + ".region", region->id(), "a region that was registered as writable").value();
+    return BadId(field + ".region", region->id(), "a region that was registered as writable").value();
   const auto size = static_cast<uint64_t>(region->bytes()), wanted = static_cast<uint64_t>(bytes);
   if (wanted <= size && offset <= size - wanted) {
     if (!region->on_device() || offset % kForeignAlignment == 0) return {};

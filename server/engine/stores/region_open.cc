@@ -45,11 +45,11 @@ void RegionEntry::Close() {
   opened_.Reset();
 }
 
-Status RegionStore::CheckRequest(const RegionRequest& request) const {
+Status RegionStore::CheckRequest(const RegionRequest& request, const OwnQuota& own) const {
   TILEWIRE_RETURN_IF_ERROR(request.handle ? CheckDevice(request) : CheckShared(request));
   TILEWIRE_RETURN_IF_ERROR(
       CheckSeconds(RegionEntry::kWords, request.seconds, limits_.longest_seconds, "ttl_seconds"));
-  return request.handle ? Status() : CheckSharedBytes(request);
+  return request.handle ? Status() : CheckSharedBytes(request, own);
 }
 
 Status RegionStore::CheckShared(const RegionRequest& request) const {
@@ -66,13 +66,13 @@ Status RegionStore::CheckShared(const RegionRequest& request) const {
       .value();
 }
 
-Status RegionStore::CheckSharedBytes(const RegionRequest& request) const {
+Status RegionStore::CheckSharedBytes(const RegionRequest& request, const OwnQuota& own) const {
   // In this order nothing overflows.
   const uint64_t bytes = request.bytes > static_cast<uint64_t>(limits_.bytes)
                              ? request.bytes
                              : SharedMemory::PageBytes(request.offset, request.bytes);
-  return CheckQuotas(RegionEntry::kWords, bytes, limits_.bytes, limits_.bytes_per_identity,
-                     "shared_memory.bytes", request.bytes);
+  return CheckQuotas(RegionEntry::kWords, bytes, limits_.bytes, OwnBytes(own), "shared_memory.bytes",
+                     request.bytes);
 }
 
 Status RegionStore::CheckDevice(const RegionRequest& request) const {

@@ -10,26 +10,26 @@ RegionStore::RegionStore(std::string instance, const RegionLimits& limits, Devic
     : OwnedStore(std::move(instance), CompleteLimits(limits, UsableMemoryBytes() / 2), timer, [] {}),
       device_(device) {}
 
-Status RegionStore::EnterLocked(const RegionEntry& entry) {
+Status RegionStore::EnterLocked(const RegionEntry& entry, const OwnQuota& own) {
   if (!closed_.ok()) return closed_;
   Entries none;                                                          // are evictable
   const int64_t most = entry.on_device() ? kMaxRegions : MostRegions();  // memory of a device takes no file
-  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, most, &none));
+  TILEWIRE_RETURN_IF_ERROR(MakeRoomLocked(entry.identity, entry.quota_bytes, 1, held_, most, own, &none));
   if (entry.on_device()) {
-    int64_t& own = on_device_[entry.identity];
-    if (own >= kMaxDeviceRegionsPerIdentity)
-      return Busy("you have " + std::to_string(own) +
+    int64_t& there = on_device_[entry.identity];
+    if (there >= kMaxDeviceRegionsPerIdentity)
+      return Busy("you have " + std::to_string(there) +
                       " regions of device memory; allowed: " + std::to_string(kMaxDeviceRegionsPerIdentity),
                   kStoreRetryMs);
-    ++own;
+    ++there;
   }
   TakeLocked(entry);
   return {};
 }
 
 void RegionStore::Register(const std::string& identity, const RegionRequest& request,
-                           OnRegistered on_registered) {
-  Status status = CheckRequest(request);
+                           OnRegistered on_registered, const OwnQuota& own) {
+  Status status = CheckRequest(request, own);
   EntryPtr entry;
   if (status.ok()) {
     entry = std::make_shared<RegionEntry>(NewId(), request);
@@ -38,7 +38,7 @@ void RegionStore::Register(const std::string& identity, const RegionRequest& req
     if (!entry->on_device())
       entry->quota_bytes = static_cast<int64_t>(SharedMemory::PageBytes(request.offset, request.bytes));
     MutexLock lock(mutex_);
-    status = EnterLocked(*entry);
+    status = EnterLocked(*entry, own);
   }
   if (!status.ok()) return on_registered(Fail(std::move(status)));
   thread_.Post([this, entry = std::move(entry), on_registered = std::move(on_registered)] {

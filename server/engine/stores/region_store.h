@@ -50,7 +50,9 @@ struct RegionEntry final : Region, Owned, std::enable_shared_from_this<RegionEnt
                                      .are = "registered",
                                      .reason = "REGION",
                                      .told_in = "RegionInfo.region",
-                                     .flags = "region"};
+                                     .flags = "region",
+                                     .count_key = "regions",
+                                     .bytes_key = "region_bytes"};
   static constexpr bool kUsesPutEndOff = true;
 
   RegionEntry(std::string id, const RegionRequest& wanted)
@@ -81,7 +83,8 @@ class RegionStore final : public OwnedStore<RegionEntry> {
   /// kForeignAlignment; RESOURCE_EXHAUSTED `LIMIT`: more than the limits; `BUSY`: for now; else as
   /// SharedMemory::Map and Device::PinHost, or Device::OpenShared. The same memory registered again is
   /// another region.
-  void Register(const std::string& identity, const RegionRequest& request, OnRegistered on_registered);
+  void Register(const std::string& identity, const RegionRequest& request, OnRegistered on_registered,
+                const OwnQuota& own = {});
   /// NOT_FOUND as Use(), which also fails with FAILED_PRECONDITION `REGION_SHRUNK`. What is left of the
   /// region goes with its last use.
   Status Unregister(const std::string& id, const std::string& identity);
@@ -93,11 +96,11 @@ class RegionStore final : public OwnedStore<RegionEntry> {
   void Snapshot(EngineStats* stats) const;
 
  private:
-  Status CheckRequest(const RegionRequest& request) const;
+  Status CheckRequest(const RegionRequest& request, const OwnQuota& own) const;
   Status CheckShared(const RegionRequest& request) const;
-  Status CheckSharedBytes(const RegionRequest& request) const;
+  Status CheckSharedBytes(const RegionRequest& request, const OwnQuota& own) const;
   Status CheckDevice(const RegionRequest& request) const;
-  Status EnterLocked(const RegionEntry& entry) TILEWIRE_REQUIRES(mutex_);
+  Status EnterLocked(const RegionEntry& entry, const OwnQuota& own) TILEWIRE_REQUIRES(mutex_);
   Result<RegionFacts> Admit(const EntryPtr& entry);
   /// Closes what it has and gives its share of the limits back. On the store's thread.
   void CloseEntry(RegionEntry* entry);

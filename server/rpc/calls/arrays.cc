@@ -80,7 +80,8 @@ Task<Status> ServeList(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!request) co_return request.error();
   const auto wanted = PageOf(request->page_size(), request->page());
   if (!wanted) co_return wanted.error();
-  const auto page = call.engine().arrays().List(call.identity(), wanted->begin, wanted->size);
+  const auto page = call.engine().arrays().List(call.identity(), wanted->begin, wanted->size,
+                                                {.bytes = call.own_limits().array_bytes});
   v1::ListResponse response;
   for (const engine::ArrayFacts& facts : page.items)
     ToProto(facts, call.engine().facts().id, response.add_arrays());

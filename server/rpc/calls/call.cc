@@ -11,7 +11,8 @@ engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
   return {.rates = {.calls_per_second = static_cast<double>(limits.calls_per_second),
                     .bytes_per_second = static_cast<double>(limits.bytes_per_second)},
           .max_in_flight = limits.max_in_flight,
-          .queue_length = limits.queue_length};
+          .queue_length = limits.queue_length,
+          .device_bytes = limits.device_bytes};
 }
 
 }  // namespace
@@ -21,6 +22,7 @@ Call::~Call() {
   record_.SetStatus(cancellation_.OnRecord(record_.status()));
   idle_watch_.Stop();
   record_.Tell();
+  if (!streams_as_.empty()) shared_->streams.Leave(streams_as_);
   job_.Drop();  // with its leases, but where a queue's thread still looks after it (Awaited)
   shared_->running.End(this);
 }
@@ -34,6 +36,15 @@ void Call::Started() {
   if (metadata_.own || !metadata_.refused.ok()) return;
   if (const auto policy = shared_->credentials->policy())
     metadata_.refused = policy->MayCall(metadata_.identity, record_.method());
+  if (const int most = own_limits().streams; most > 0 && is_stream() && metadata_.refused.ok()) {
+    metadata_.refused = shared_->streams.Enter(metadata_.Share(), most);
+    if (metadata_.refused.ok()) streams_as_ = metadata_.Share();
+  }
+}
+
+PolicyLimits Call::own_limits() const {
+  const auto policy = shared_->credentials->policy();
+  return policy ? policy->LimitsOf(metadata_.identity) : PolicyLimits();
 }
 
 QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
@@ -46,7 +57,9 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<en
     for (const ArraySpec& operand : operation->operands()) bytes += operand.bytes();
     if (Status status = policy->MayRun(metadata_.identity, operation->name(), bytes); !status.ok())
       co_return Fail(std::move(status));
-    options.own = OwnLimitsOf(policy->LimitsOf(metadata_.identity));
+    const PolicyLimits limits = policy->LimitsOf(metadata_.identity);
+    options.own = OwnLimitsOf(limits);
+    options.own_arrays = {.count = limits.arrays, .bytes = limits.array_bytes};
   }
   options.identity = metadata_.identity;
   options.share = metadata_.Share();

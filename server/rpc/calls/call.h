@@ -36,6 +36,9 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// Of the caller's arrays and regions.
   Finder finder() const { return Finder(&engine().arrays(), &engine().regions(), identity()); }
 
+  /// What the policy says that this caller may have, as of now.
+  PolicyLimits own_limits() const;
+
   /// Before the request is asked for.
   void WatchDone() { cancellation_.Watch(); }
   /// The request is here: reads metadata, starts the record.
@@ -77,6 +80,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
 
  private:
   Status LateStatus(Late why) const;
+  /// Whether it goes on for as long as its client likes, and counts as such.
+  virtual bool is_stream() const { return false; }
 
   CallContext* const shared_;
   grpc::ServerCompletionQueue* const queue_;
@@ -86,6 +91,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   CallJob job_{shared_->engine};
   Cancellation cancellation_{&context_, &shared_->running, &job_};
   IdleWatch idle_watch_;
+  std::string streams_as_;  ///< among whose streams it counts; empty: nobody's
 };
 
 }  // namespace tilewire::rpc

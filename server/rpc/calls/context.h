@@ -9,6 +9,7 @@
 
 #include "server/engine/engine.h"
 #include "server/rpc/calls/observer.h"
+#include "server/rpc/calls/own_streams.h"
 #include "server/rpc/calls/running.h"
 #include "server/rpc/identity/credential_files.h"
 #include "server/rpc/identity/rules.h"
@@ -33,6 +34,7 @@ struct CallContext {
   std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
   DropSoon drop_soon;  ///< Engine::DropSoon
   RunningCalls running;
+  OwnStreams streams;
 };
 
 }  // namespace tilewire::rpc

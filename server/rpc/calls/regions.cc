@@ -58,9 +58,11 @@ Task<Status> ServeRegister(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!request) co_return request.error();
   if (call.shared().running.draining())
     co_return Status(Code::kUnavailable, "DRAINING", "the server is draining; try another");
+  const PolicyLimits limits = call.own_limits();
   // Opening, mapping and pinning take their time: the store does it on a thread of its own.
   const auto facts = co_await OnQueue<Result<engine::RegionFacts>>(call.queue(), [&](auto resume) {
-    call.engine().regions().Register(call.identity(), *request, std::move(resume));
+    call.engine().regions().Register(call.identity(), *request, std::move(resume),
+                                     {.count = limits.regions, .bytes = limits.region_bytes});
   });
   if (!facts) co_return facts.error();
   if (call.cancelled()) {  // nobody will ever know the id
@@ -89,7 +91,8 @@ Task<Status> ServeListRegions(UnaryCall& call, grpc::ByteBuffer* reply) {
   if (!request) co_return request.error();
   const auto wanted = PageOf(request->page_size(), request->page());
   if (!wanted) co_return wanted.error();
-  const auto page = call.engine().regions().List(call.identity(), wanted->begin, wanted->size);
+  const auto page = call.engine().regions().List(call.identity(), wanted->begin, wanted->size,
+                                                 {.bytes = call.own_limits().region_bytes});
   v1::ListRegionsResponse response;
   for (const engine::RegionFacts& facts : page.items) FactsToProto(facts, response.add_regions());
   if (page.next > 0) response.set_next_page(std::to_string(page.next));

@@ -21,6 +21,9 @@ class StreamCall : public Call {
   virtual void StartFinish(const grpc::Status& status, void* tag) = 0;
 
   std::shared_ptr<engine::Job> job;
+
+ private:
+  bool is_stream() const override { return true; }
 };
 
 /// Runs the call to its end.

@@ -37,7 +37,7 @@ Result<References> ReferencesOf(const v1::Open& open, size_t operands, Finder* f
     if (reference.has_region() && !reference.array().empty())
       return BadValue(field, "an array and a region", "one of them");
     if (open.has_put() && !reference.has_region())
-      return BadValue(field, reference.array(), "none, or a region: what is put is no array yet");
+      return BadId(field, reference.array(), "none, or a region: what is put is no array yet");
     if (operand >= all.arrays.size())
       return BadValue(field + ".operand", std::to_string(operand),
                       "0 to " + std::to_string(static_cast<int64_t>(all.arrays.size()) - 1));

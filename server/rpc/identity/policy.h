@@ -30,6 +30,9 @@ struct PolicyWords {
 struct PolicyLimits {
   int64_t calls_per_second = 0, bytes_per_second = 0;
   int max_in_flight = 0, queue_length = 0;
+  int64_t device_bytes = 0;  ///< of jobs and arrays together
+  int streams = 0;           ///< calls that stream, from their headers to their end
+  int64_t arrays = 0, array_bytes = 0, regions = 0, region_bytes = 0;
 };
 
 /// One reading of the file. Immutable, so thread-safe.

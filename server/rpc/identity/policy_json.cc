@@ -157,7 +157,8 @@ class PolicyReader {
   Policy::Rule ReadRule(const std::string& where, const json& rule) {
     Object(where, rule,
            {"who", "methods", "operations", "max_bytes", "admin", "calls_per_second", "bytes_per_second",
-            "max_in_flight", "queue_length"});
+            "max_in_flight", "queue_length", "device_bytes", "streams", "arrays", "array_bytes", "regions",
+            "region_bytes"});
     Policy::Rule out;
     if (!rule.contains("who")) Refuse(where + ".who", "missing", "a list of identities and groups");
     Texts(where + ".who", rule["who"], [&](const std::string& at, const std::string& who) {
@@ -192,6 +193,12 @@ class PolicyReader {
     read("bytes_per_second", &limits.bytes_per_second, &BytesOf);
     read("max_in_flight", &limits.max_in_flight, &CountOf);
     read("queue_length", &limits.queue_length, &CountOf);
+    read("device_bytes", &limits.device_bytes, &BytesOf);
+    read("streams", &limits.streams, &CountOf);
+    read("arrays", &limits.arrays, &CountOf);
+    read("array_bytes", &limits.array_bytes, &BytesOf);
+    read("regions", &limits.regions, &CountOf);
+    read("region_bytes", &limits.region_bytes, &BytesOf);
     return limits;
   }
 
