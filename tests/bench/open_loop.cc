@@ -69,6 +69,7 @@ class OpenLoop::Connection {
   struct Stream {
     uint32_t call = 0;
     bool open = true;
+    bool right = false;  ///< the answer came
   };
   struct Sending {
     uint32_t stream = 0;
@@ -193,9 +194,10 @@ class OpenLoop::Connection {
     if (type == kWindow)
       for (Sending& sending : sending_)
         if (sending.stream == id) sending.window += Number(payload.data(), 4);
-    if (type == kData && payload.find(form_.expects) == std::string_view::npos) End(call, CallEnd::kWrong);
+    if (type == kData) stream->right |= payload.find(form_.expects) != std::string_view::npos;
     if (type == kHeaders)
-      if (const int status = StatusIn(payload); status >= 0) End(call, status);
+      if (const int status = StatusIn(payload); status >= 0)
+        End(call, status == 0 && !stream->right ? CallEnd::kWrong : status);
     if (type == kReset || flags & kEndStream) {
       if (type == kData || type == kHeaders || type == kReset) {
         End(call, CallEnd::kLost);
