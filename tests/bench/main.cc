@@ -42,8 +42,9 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.add_option("--device", common.device, "device of the server")->capture_default_str();
   app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
-  app.add_flag("--json", common.json,
-               "mixed, callers, access, distance, overload, fair, excess: print one JSON object instead of a table");
+  app.add_flag(
+      "--json", common.json,
+      "mixed, callers, access, distance, overload, fair, excess: print one JSON object instead of a table");
   for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddDistance,
                          &AddOverload, &AddFair, &AddExcess})
     add(&app, common, &run);
