@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +11,6 @@
 #include <string>
 #include <thread>
 
-#include "proto/wire/codec.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/http2_frames.h"
 #include "tests/bench/open_loop.h"
@@ -27,7 +25,7 @@ struct Flags {
   std::vector<double> times{1, 2, 3};
   int connections = 8, generators = 1, under_way = 64;
   double seconds = 4, deadline = 1;
-  bool streams = false, resident = false;
+  bool resident = false;
   std::string server_cores, own_cores;
   std::vector<std::string> server;
 };
@@ -52,12 +50,9 @@ CallForm FormOf(const std::string& address, int64_t kibibytes, const Flags& flag
                 std::vector<client::OwnedArray>* arrays) {
   const size_t count = static_cast<size_t>(kibibytes) << 7;  // f32 of each operand
   const float* const data = RandomFloats(2 * count, 5);
-  CallForm form{.path = flags.streams ? "/tilewire.v1.Kernels/Execute" : "/tilewire.v1.Kernels/Compute"};
+  CallForm form{.path = "/tilewire.v1.Kernels/Compute"};
   v1::ComputeRequest compute;
   compute.mutable_operation()->mutable_rmse();
-  v1::ExecuteRequest open;
-  open.mutable_open()->mutable_rmse();
-  std::string chunks;
   for (uint32_t i = 0; i < 2; ++i) {
     auto* const operand = compute.add_operands();
     if (flags.resident) {
@@ -69,16 +64,9 @@ CallForm FormOf(const std::string& address, int64_t kibibytes, const Flags& flag
     }
     operand->mutable_spec()->set_dtype(v1::DTYPE_F32);
     operand->mutable_spec()->add_shape(static_cast<int64_t>(count));
-    *open.mutable_open()->add_operands() = operand->spec();
     operand->set_data(std::string(reinterpret_cast<const char*>(data + i * count), count * sizeof(float)));
-    constexpr size_t kChunk = 1 << 20;
-    for (size_t at = 0; at < operand->data().size(); at += kChunk) {
-      const std::string part = operand->data().substr(at, kChunk);
-      http2::AppendMessage(&chunks, wire::ChunkHeader(i, at, std::nullopt, part.size()) + part);
-    }
   }
-  http2::AppendMessage(&form.body, flags.streams ? open.SerializeAsString() : compute.SerializeAsString());
-  if (flags.streams) form.body += chunks;
+  http2::AppendMessage(&form.body, compute.SerializeAsString());
   const double answer = HostRmse(data, data + count, count);
   form.expects.assign(reinterpret_cast<const char*>(&answer), sizeof(answer));
   return form;
@@ -265,7 +253,6 @@ void AddExcess(CLI::App* app, const Common& common, Run* run) {
          65536);
   number("--seconds", &flags->seconds, "of each row", 0.1, 600);
   number("--deadline", &flags->deadline, "of each call, seconds", 0.01, 60);
-  command->add_flag("--streams", flags->streams, "Kernels.Execute instead of Kernels.Compute");
   command->add_flag("--resident", flags->resident,
                     "operands that are at the server: calls of some hundred bytes");
   command->add_option("--server-cores", flags->server_cores, "cores of the server, like 0,2-3");
