@@ -202,7 +202,9 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     for (const CallEnd& call : all) after += call.due >= schedule.seconds && call.status == 0;
     const Found found = Summarise(all, schedule.seconds, cpu - after * call_us / 1e6);
     const double refused = found.busy + found.late;
-    const double refusal_us = refused > 0 ? (1e6 * found.cpu - found.good * call_us) / refused : 0;
+    // Of few it would be noise.
+    const double refusal_us =
+        refused > 0.2 * found.offered ? (1e6 * found.cpu - found.good * call_us) / refused : 0;
     const double recovery = RecoverySeconds(all, schedule.seconds, 2 * p99_ms);
     std::ostringstream row;
     row << times << "x";
