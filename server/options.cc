@@ -81,6 +81,7 @@ rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
                           .memory_bytes = config.memory_bytes},
           .idle_seconds = config.idle_seconds,
           .least_rate = static_cast<double>(config.least_rate),
+          .late = std::chrono::milliseconds(config.late_ms),
           .reflection = config.reflection,
           .identity_header = config.identity_header,
           .trusted_proxies = TrustedProxies(config),

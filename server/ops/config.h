@@ -49,6 +49,7 @@ struct Config {
   int64_t max_in_flight_per_identity = 0, queue_length_per_identity = 0;
   int64_t arrays_per_identity = 0, regions_per_identity = 0;  ///< 0: MostOfOne()
   int64_t calls_per_second_per_identity = 0, bytes_per_second_per_identity = 0;
+  int late_ms = 20;               ///< that unary calls may wait before more are refused; 0: any time
   int64_t least_rate = 64 << 10;  ///< bytes a second of a job, while others wait; 0: any
   std::string metrics_listen;     ///< empty: off
   std::string health_listen;      ///< empty: off

@@ -91,6 +91,11 @@ Metrics::Metrics(std::string_view version, std::string_view device, std::functio
   for (size_t i = 0; i < kReasonLabels.size(); ++i) {
     refusals_[i] = &refusals.Add({{"reason", std::string(kReasonLabels[i])}});
   }
+  auto& shed = BuildCounter()
+                   .Name("tilewire_calls_shed_total")
+                   .Help("Unary calls refused BUSY before they waited, since too many others did")
+                   .Register(*registry_);
+  shed_ = {&shed.Add({{"class", "small"}}), &shed.Add({{"class", "bulk"}})};
   auto& joins = BuildCounter()
                     .Name("tilewire_joined_streams_total")
                     .Help("Further streams of striped calls, by how they ended; refused ones are `other` too")
@@ -216,6 +221,7 @@ void Metrics::OnCallEnd(const rpc::CallRecord& record) {
 void Metrics::Count(const rpc::CallRecord& record, size_t method) {
   Calls(method, LabelIndex(kOperationLabels, record.operation), record.status.code()).Increment();
   if (!record.status.ok()) refusals_[LabelIndex(kReasonLabels, record.status.reason())]->Increment();
+  if (record.shed) shed_[static_cast<size_t>(*record.shed)]->Increment();
   received_[method]->Increment(static_cast<double>(record.bytes_in));
   sent_[method]->Increment(static_cast<double>(record.bytes_out));
   Wall(method).Observe(std::max(0.0, record.timing.wall_us) * 1e-6);

@@ -138,6 +138,7 @@ class Metrics : public rpc::CallObserver {
   prometheus::Counter *joined_ = nullptr, *lost_ = nullptr;  ///< further streams that ended OK, and others
   std::array<prometheus::Counter*, kMethodLabels.size()> received_{}, sent_{};
   std::array<prometheus::Counter*, kReasonLabels.size()> refusals_{};
+  std::array<prometheus::Counter*, 2> shed_{};  ///< by JobClass
   std::array<prometheus::Histogram*, kStageCount> stages_{};
   prometheus::Gauge* connections_ = nullptr;
   prometheus::Counter* connections_opened_ = nullptr;

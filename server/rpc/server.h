@@ -23,6 +23,8 @@ struct ServerOptions {
   ConnectionLimits connections;
   double idle_seconds = 30;
   double least_rate = 64 << 10;  ///< bytes a second that a job moves while others wait; 0: any
+  Clock::duration late =
+      std::chrono::milliseconds(20);  ///< unary calls may wait so long, if not longer; 0: any time
   bool reflection = false;
   std::string identity_header;                        ///< empty: off
   std::vector<Identity> trusted_proxies{Identity{}};  ///< whose identity_header counts

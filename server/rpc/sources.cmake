@@ -18,7 +18,7 @@ set(rpc_transport
     rpc/transport/awaited.cc rpc/transport/door.cc rpc/transport/idle_watch.cc rpc/transport/self_probe.cc rpc/transport/slices.cc
     rpc/transport/tls_credentials.cc rpc/transport/transport.cc)
 set(rpc_calls
-    rpc/calls/arrays.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc
+    rpc/calls/arrays.cc rpc/calls/backlog.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc
     rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/metadata.cc rpc/calls/own_streams.cc rpc/calls/record.cc rpc/calls/regions.cc
     rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/unary.cc
     rpc/calls/unary_request.cc rpc/calls/unknown.cc)

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -98,6 +99,19 @@ void Child::EndAll() {
 bool Child::all_ended() {
   const std::lock_guard lock(AllRunning().mutex);
   return AllRunning().all_ended;
+}
+
+double Child::cpu_seconds() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string field;
+  constexpr int kBefore = 11;  // fields between the name and the times in user and system mode
+  for (int i = 0; i < kBefore; ++i) fields >> field;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 int64_t Child::StatusBytes(const std::string& field) const {

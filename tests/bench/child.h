@@ -26,6 +26,8 @@ class Child {
   /// saw.
   int64_t resident_bytes() const { return StatusBytes("VmRSS:"); }
   int64_t resident_bytes_max() const { return ended_ ? most_at_end_.load() : StatusBytes("VmHWM:"); }
+  /// Time that its threads have spent on processors.
+  double cpu_seconds() const;
 
   /// Kills all of this process and lets no other start: calls to them fail, so whoever waits for answers goes
   /// on. Any thread.

@@ -8,6 +8,7 @@
 //   distance  uploads and downloads over round trips that a relay makes
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
 //   fair      callers with one job each beside one who fills the queue
+//   excess    more calls than the server can do, whether or not it answers: what of them it still does
 #include <unistd.h>
 
 #include <chrono>
@@ -41,10 +42,11 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.add_option("--device", common.device, "device of the server")->capture_default_str();
   app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
-  app.add_flag("--json", common.json,
-               "mixed, callers, access, distance, overload, fair: print one JSON object instead of a table");
+  app.add_flag(
+      "--json", common.json,
+      "mixed, callers, access, distance, overload, fair, excess: print one JSON object instead of a table");
   for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddDistance,
-                         &AddOverload, &AddFair})
+                         &AddOverload, &AddFair, &AddExcess})
     add(&app, common, &run);
   CLI11_PARSE(app, argc, argv);
   if (!tilewire::ops::PrepareProcess().ok()) return 3;

@@ -20,6 +20,7 @@ Config Blank() {
   config.lanes = config.max_in_flight = config.queue_length = -1;
   config.block_bytes = config.receive_quota = config.receive_window = -1;
   config.least_rate = -1;
+  config.late_ms = -1;
   config.queue_seconds = config.idle_seconds = config.drain_seconds = -1;
   config.store_seconds = config.longest_store_seconds = -1;
   config.connection_idle_seconds = config.handshake_seconds = -1;
@@ -77,6 +78,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.queue_seconds, defaults.queue_seconds);
   EXPECT_EQ(config.idle_seconds, defaults.idle_seconds);
   EXPECT_EQ(config.least_rate, defaults.least_rate);
+  EXPECT_EQ(config.late_ms, defaults.late_ms);
   EXPECT_EQ(config.receive_quota, defaults.receive_quota);
   EXPECT_EQ(config.receive_window, defaults.receive_window);
   EXPECT_EQ(config.store_seconds, defaults.store_seconds);
@@ -126,7 +128,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 59u);
+  EXPECT_EQ(names.size(), 60u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

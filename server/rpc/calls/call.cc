@@ -7,6 +7,9 @@
 namespace tilewire::rpc {
 namespace {
 
+// Asked of those who are refused because the server is behind.
+constexpr int64_t kLateRetryMs = 250;
+
 engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
   return {.rates = {.calls_per_second = static_cast<double>(limits.calls_per_second),
                     .bytes_per_second = static_cast<double>(limits.bytes_per_second)},
@@ -92,6 +95,12 @@ void Call::Ended(const Status& status) {
   // A joined stream tells only that it was there.
   record_.End(status, job && stream_number() == 0 ? TimingOf(*job) : Timing());
   AddRetryPushback(status, &context_);
+}
+
+Status Call::RefusedLate(JobClass job, const std::string& share) {
+  if (!shared_->backlog.Refuses(job, share, engine().timer().Now())) return {};
+  record_.SetShed(job);
+  return Busy("too many calls wait for those that run (--late-ms)", kLateRetryMs);
 }
 
 Status Call::LateStatus(Late why) const {

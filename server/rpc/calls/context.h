@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/engine/engine.h"
+#include "server/rpc/calls/backlog.h"
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/calls/own_streams.h"
 #include "server/rpc/calls/running.h"
@@ -20,6 +21,8 @@ namespace tilewire::rpc {
 
 /// Outlives the calls.
 struct CallContext {
+  explicit CallContext(Clock::duration late) : backlog(late) {}
+
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
   std::string version;      ///< of the server, for Describe
@@ -28,6 +31,7 @@ struct CallContext {
   std::unique_ptr<CredentialFiles> credentials;  ///< not null while calls come
   double idle_seconds = 30;
   double least_rate = 0;  ///< bytes a second of each job, while others wait; 0: any
+  Backlog backlog;        ///< of unary calls
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.

@@ -1,11 +1,13 @@
 // What the rpc layer tells about each call; server/ops turns it into metrics and access logs. No gRPC here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
+#include "server/rpc/calls/backlog.h"
 #include "server/rpc/listener/observer.h"
 
 namespace tilewire::rpc {
@@ -17,7 +19,8 @@ struct CallRecord {
   std::string request_id, traceparent, peer, identity, job;
   std::string
       caller;  ///< whose share of the server it used: the identity, or where an anonymous one came from
-  bool joins = false;  ///< a further stream of a job, or an attempt at it: no call of its own
+  bool joins = false;            ///< a further stream of a job, or an attempt at it: no call of its own
+  std::optional<JobClass> shed;  ///< refused before it waited, since too many others did
   Status status;
   Timing timing;           ///< wall_us always; the rest where a job ran
   uint64_t bytes_in = 0;   ///< operand bytes received, also of failed calls

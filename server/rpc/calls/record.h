@@ -27,6 +27,7 @@ class Record {
   /// What is known of it meanwhile.
   void SetOperation(std::string_view operation) { told_.operation = operation; }
   void SetJob(const std::string& job) { told_.job = job; }
+  void SetShed(JobClass job) { told_.shed = job; }
   void SetJoins() { told_.joins = true; }
 
   /// Bytes that its stream may send in a round trip.

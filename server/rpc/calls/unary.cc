@@ -67,7 +67,17 @@ QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, con
   co_return Status();
 }
 
+JobClass ClassOf(const engine::Operation& operation) {
+  int64_t bytes = operation.result_bytes();
+  for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
+  return bytes <= kSmallJobBytes ? JobClass::kSmall : JobClass::kBulk;
+}
+
 Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
+  const std::string share = call.Share();
+  // What is sent tells already that a job is no small one.
+  if (call.request.Length() > static_cast<size_t>(kSmallJobBytes + kMaxHeaderBytes))
+    if (Status status = call.RefusedLate(JobClass::kBulk, share); !status.ok()) co_return status;
   Received message;
   if (Status status = message.Take(&call.request); !status.ok()) co_return status;
   auto request = ParseWith(parse, message, call);
@@ -77,8 +87,12 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   if (Status status = call.holding.Reach(static_cast<int64_t>(message.bytes())); !status.ok())
     co_return status;
   request->options.helped = true;
+  const JobClass job_class = ClassOf(*request->operation);
+  if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
+  Backlog::Place place(&call.backlog(), job_class, share);
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
   if (!opened) co_return opened.error();
+  place.Admitted(call.engine().timer().Now());
   const std::shared_ptr<engine::Job> job = *opened;
   Helping helping(job);
   if (Status fed = co_await FeedAll(call, job, request->view); !fed.ok()) {

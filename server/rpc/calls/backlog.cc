@@ -1,0 +1,62 @@
+#include "server/rpc/calls/backlog.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewire::rpc {
+
+Backlog::Place::Place(Backlog* backlog, JobClass job, std::string owner)
+    : backlog_(backlog), job_(job), owner_(std::move(owner)) {
+  const MutexLock lock(backlog_->mutex_);
+  Queue& queue = backlog_->QueueOf(job_);
+  told_ = queue.waits++ > 0;
+  if (told_) ++queue.waiting[owner_];
+}
+
+Backlog::Place::~Place() {
+  const MutexLock lock(backlog_->mutex_);
+  if (runs_) {
+    --backlog_->QueueOf(job_).runs;
+  } else {
+    Leaves();
+  }
+}
+
+void Backlog::Place::Admitted(TimePoint now) {
+  const MutexLock lock(backlog_->mutex_);
+  Queue& queue = backlog_->QueueOf(job_);
+  constexpr int kOften = 16;
+  // Between two of which the first left others waiting.
+  if (queue.crowded) queue.gap += (now - queue.admitted - queue.gap) / kOften;
+  queue.admitted = now;
+  Leaves();
+  queue.crowded = queue.waits > 0;
+  runs_ = true;
+  ++queue.runs;
+}
+
+void Backlog::Place::Leaves() {
+  Queue& queue = backlog_->QueueOf(job_);
+  if (--queue.waits == 0) queue.crowded = false;
+  if (!told_) return;
+  const auto own = queue.waiting.find(owner_);
+  if (--own->second == 0) queue.waiting.erase(own);
+}
+
+bool Backlog::Refuses(JobClass job, const std::string& owner, TimePoint now) {
+  if (late_ == Clock::duration{}) return false;
+  const MutexLock lock(mutex_);
+  Queue& queue = QueueOf(job);
+  const Clock::duration gap = queue.crowded ? std::max(queue.gap, now - queue.admitted) : queue.gap;
+  const bool late = queue.waits > queue.runs && queue.waits * gap > late_;
+  (late ? queue.late : queue.well) = now;
+  // It stays behind while calls come that would wait too long, though those between them would not: else the
+  // queue would grow anew each time that it is short again.
+  if (late && now - queue.well > late_) queue.behind = true;
+  if (!late && now - queue.late > late_) queue.behind = false;
+  if (!queue.behind || !late) return false;
+  const auto own = queue.waiting.find(owner);
+  return own != queue.waiting.end() && own->second * static_cast<int>(queue.waiting.size()) >= queue.waits;
+}
+
+}  // namespace tilewire::rpc

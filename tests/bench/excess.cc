@@ -1,0 +1,266 @@
+// More calls than the server can do, whether or not it answers: how much it still does, how long that takes,
+// what a refusal costs, and how soon it is itself again.
+#include <sched.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/http2_frames.h"
+#include "tests/bench/open_loop.h"
+#include "tests/bench/report.h"
+#include "tilewire/v1/kernels.pb.h"
+
+namespace tilewire::bench {
+namespace {
+
+struct Flags {
+  std::vector<int64_t> kibibytes{4, 1024};
+  std::vector<double> times{1, 2, 3};
+  int connections = 8, generators = 1, under_way = 64;
+  double seconds = 4, deadline = 1;
+  bool resident = false;
+  std::string server_cores, own_cores;
+  std::vector<std::string> server;
+};
+
+/// "0,2-3"; empty: leaves all as it is.
+void PinTo(const std::string& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::istringstream parts(cores);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t dash = part.find('-');
+    const int first = std::stoi(part),
+              last = dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
+    for (int core = first; core <= last; ++core) CPU_SET(core, &set);
+  }
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) throw std::runtime_error("cannot run on cores " + cores);
+}
+
+/// What a call brings; `arrays` keeps those of a form whose operands are at the server.
+CallForm FormOf(const std::string& address, int64_t kibibytes, const Flags& flags,
+                std::vector<client::OwnedArray>* arrays) {
+  const size_t count = static_cast<size_t>(kibibytes) << 7;  // f32 of each operand
+  const float* const data = RandomFloats(2 * count, 5);
+  CallForm form{.path = "/tilewire.v1.Kernels/Compute"};
+  v1::ComputeRequest compute;
+  compute.mutable_operation()->mutable_rmse();
+  for (uint32_t i = 0; i < 2; ++i) {
+    auto* const operand = compute.add_operands();
+    if (flags.resident) {
+      auto stored = client::Client::Connect(address).Put(Source(data + i * count, count));
+      if (!stored) throw std::runtime_error(stored.error().ToString());
+      operand->set_array(stored->array.id());
+      arrays->push_back(std::move(stored->array));
+      continue;
+    }
+    operand->mutable_spec()->set_dtype(v1::DTYPE_F32);
+    operand->mutable_spec()->add_shape(static_cast<int64_t>(count));
+    operand->set_data(std::string(reinterpret_cast<const char*>(data + i * count), count * sizeof(float)));
+  }
+  http2::AppendMessage(&form.body, compute.SerializeAsString());
+  const double answer = HostRmse(data, data + count, count);
+  form.expects.assign(reinterpret_cast<const char*>(&answer), sizeof(answer));
+  return form;
+}
+
+/// Threads that call one server together.
+class Generators {
+ public:
+  Generators(const std::string& address, const CallForm& form, const Flags& flags) {
+    for (int i = 0; i < flags.generators; ++i)
+      loops_.push_back(std::make_unique<OpenLoop>(address, std::max(1, flags.connections / flags.generators),
+                                                  form, static_cast<uint64_t>(i) << 32));
+  }
+  std::vector<CallEnd> Run(Schedule schedule) {
+    const auto share = static_cast<double>(loops_.size());
+    schedule.per_second /= share;
+    schedule.then_per_second /= share;
+    schedule.under_way = std::max(1, schedule.under_way / static_cast<int>(loops_.size()));
+    std::mutex mutex;
+    std::vector<CallEnd> all;
+    std::string error;
+    std::vector<std::jthread> threads;
+    for (const auto& loop : loops_)
+      threads.emplace_back([&] {
+        try {
+          const auto calls = loop->Run(schedule);
+          const std::lock_guard lock(mutex);
+          all.insert(all.end(), calls.begin(), calls.end());
+        } catch (const std::runtime_error& failed) {
+          const std::lock_guard lock(mutex);
+          error = failed.what();
+        }
+      });
+    threads.clear();
+    if (!error.empty()) throw std::runtime_error(error);
+    return all;
+  }
+
+ private:
+  std::vector<std::unique_ptr<OpenLoop>> loops_;
+};
+
+struct Found {
+  double offered = 0, good = 0, busy = 0, late = 0, unsent = 0, other = 0;  ///< a second
+  double p50_ms = 0, p99_ms = 0;                                            ///< of what was good
+  double cpu = 0;  ///< the server's, seconds a second
+};
+
+Found Summarise(const std::vector<CallEnd>& calls, double seconds, double cpu_seconds) {
+  constexpr int kDeadlineExceeded = 4, kResourceExhausted = 8;
+  Found found{.cpu = cpu_seconds / seconds};
+  std::vector<double> times;
+  for (const CallEnd& call : calls) {
+    if (call.due >= seconds) continue;
+    found.offered += 1 / seconds;
+    if (call.status == 0) times.push_back(1e3 * (call.ended - call.due));
+    const bool late = call.status == kDeadlineExceeded;
+    double* const kind = call.status == 0                    ? &found.good
+                         : call.status == kResourceExhausted ? &found.busy
+                         : late && !call.sent                ? &found.unsent
+                         : late                              ? &found.late
+                                                             : &found.other;
+    *kind += 1 / seconds;
+  }
+  found.p50_ms = Quantile(times, 0.5);
+  found.p99_ms = Quantile(times, 0.99);
+  return found;
+}
+
+/// Seconds after `since` until calls go well again: nine of ten of every later tenth of a second do.
+double RecoverySeconds(const std::vector<CallEnd>& calls, double since, double good_ms) {
+  constexpr double kWindow = 0.1, kBadShare = 0.1;
+  std::map<int, std::pair<int, int>> windows;  // bad, all
+  for (const CallEnd& call : calls) {
+    if (call.due < since) continue;
+    auto& [bad, all] = windows[static_cast<int>((call.due - since) / kWindow)];
+    ++all;
+    bad += call.status != 0 || 1e3 * (call.ended - call.due) > good_ms;
+  }
+  double seconds = 0;
+  for (const auto& [window, counts] : windows)
+    if (counts.first > kBadShare * counts.second) seconds = kWindow * (window + 1);
+  return seconds;
+}
+
+/// A form's rows; whether what the server owes was kept.
+bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report* report) {
+  PinTo(flags.server_cores);
+  const Child server = StartServer(common, flags.server);
+  PinTo(flags.own_cores);
+  std::vector<client::OwnedArray> arrays;
+  const CallForm form = FormOf(server.address(), kibibytes, flags, &arrays);
+  Generators generators(server.address(), form, flags);
+  const std::string name = std::to_string(kibibytes) + " KiB";
+  const auto run = [&](const Schedule& schedule, std::vector<CallEnd>* calls) {
+    const double before = server.cpu_seconds();
+    *calls = generators.Run(schedule);
+    return Summarise(*calls, schedule.seconds, server.cpu_seconds() - before);
+  };
+  std::vector<CallEnd> calls;
+  (void)run({.under_way = flags.under_way, .seconds = 1, .deadline_seconds = 10}, &calls);  // warms up
+  const Found closed =
+      run({.under_way = flags.under_way, .seconds = flags.seconds, .deadline_seconds = 10}, &calls);
+  const double peak = closed.good, p99_ms = closed.p99_ms, call_us = 1e6 * closed.cpu / closed.good;
+  const auto add = [&](const std::string& row, const Found& found, double recovery_ms, double refusal_us) {
+    report->Add(name + " " + row, {{"offered/s", found.offered},
+                                   {"good/s", found.good},
+                                   {"of_peak_%", 100 * found.good / peak},
+                                   {"busy/s", found.busy},
+                                   {"late/s", found.late},
+                                   {"unsent/s", found.unsent},
+                                   {"other/s", found.other},
+                                   {"p50_ms", found.p50_ms},
+                                   {"p99_ms", found.p99_ms},
+                                   {"cpu", found.cpu},
+                                   {"call_us", call_us},
+                                   {"refusal_us", refusal_us},
+                                   {"recovery_ms", recovery_ms}});
+  };
+  add("closed", closed, 0, 0);
+  bool kept = true;
+  for (const double times : flags.times) {
+    Schedule schedule{.per_second = times * closed.good,
+                      .seconds = flags.seconds,
+                      .then_per_second = closed.good / 2,
+                      .then_seconds = 2,
+                      .deadline_seconds = flags.deadline};
+    const double before = server.cpu_seconds();
+    auto all = generators.Run(schedule);
+    const double cpu = server.cpu_seconds() - before;
+    // What came after it cost what calls cost.
+    double after = 0;
+    for (const CallEnd& call : all) after += call.due >= schedule.seconds && call.status == 0;
+    const Found found = Summarise(all, schedule.seconds, cpu - after * call_us / 1e6);
+    const double refused = found.busy + found.late;
+    // Of few it would be noise.
+    const double refusal_us =
+        refused > 0.2 * found.offered ? (1e6 * found.cpu - found.good * call_us) / refused : 0;
+    const double recovery = RecoverySeconds(all, schedule.seconds, 2 * p99_ms);
+    std::ostringstream row;
+    row << times << "x";
+    add(row.str(), found, 1e3 * recovery, refusal_us);
+    constexpr double kDear = 10, kDearShare = 0.9, kCheapShare = 0.7;
+    const double owed = refusal_us > 0 && call_us >= kDear * refusal_us ? kDearShare : kCheapShare;
+    kept &= times <= 1 || (found.good >= owed * peak && found.p99_ms <= 2 * p99_ms && recovery < 1);
+  }
+  return kept;
+}
+
+int Excess(const Common& common, const Flags& flags) {
+  Report report("more calls than the server can do, open loop, deadlines of " +
+                std::to_string(flags.deadline) + " s");
+  report.Follow(common.json);
+  bool kept = true;
+  for (const int64_t kibibytes : flags.kibibytes)
+    if (!Child::all_ended()) kept &= Measure(common, flags, kibibytes, &report);
+  report.Note(kept ? "kept: what was promised of goodput, p99 and recovery"
+                   : "NOT kept: 90% of the peak (70% where a call costs less than ten refusals), p99 within "
+                     "2 times that "
+                     "of the peak, recovery within a second");
+  report.Print(common.json);
+  return kept ? 0 : 1;
+}
+
+}  // namespace
+
+void AddExcess(CLI::App* app, const Common& common, Run* run) {
+  const auto flags = std::make_shared<Flags>();
+  auto* command = app->add_subcommand(
+      "excess",
+      "more calls than the server can do, whether or not it answers; exit code 1 if it does too few");
+  const auto number = [&](const char* name, auto* value, const char* what, double min, double max) {
+    command->add_option(name, *value, what)->capture_default_str()->check(CLI::Range(min, max));
+  };
+  command
+      ->add_option("--kib", flags->kibibytes,
+                   "bytes of a call's two operands, KiB; several: one after the other")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--times", flags->times, "offered calls, as multiples of what a closed loop gets")
+      ->delimiter(',')
+      ->check(CLI::Range(0.1, 20.0));
+  number("--connections", &flags->connections, "connections in all", 1, 1024);
+  number("--generators", &flags->generators, "threads that call", 1, 64);
+  number("--under-way", &flags->under_way, "calls at a time of the closed loop that finds the peak", 1,
+         65536);
+  number("--seconds", &flags->seconds, "of each row", 0.1, 600);
+  number("--deadline", &flags->deadline, "of each call, seconds", 0.01, 60);
+  command->add_flag("--resident", flags->resident,
+                    "operands that are at the server: calls of some hundred bytes");
+  command->add_option("--server-cores", flags->server_cores, "cores of the server, like 0,2-3");
+  command->add_option("--own-cores", flags->own_cores, "cores of the callers");
+  command->add_option("--server", flags->server, "further flags of the server");
+  command->callback([=, &common] { *run = [=, &common] { return Excess(common, *flags); }; });
+}
+
+}  // namespace tilewire::bench

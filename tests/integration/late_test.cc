@@ -1,0 +1,100 @@
+// Unary calls that come while too many others wait are refused at once. Time is the test's own; the law
+// itself is tested in unit/backlog_test.cc.
+#include <thread>
+
+#include "tests/integration/helpers.h"
+#include "tests/unit/engine_time_testing.h"
+
+namespace tilewire::testing {
+namespace {
+
+class LateCalls : public OnBoth {
+ protected:
+  LateCalls() {
+    options_.rpc.identity_header = "x-user";
+    options_.engine.time = &time_;
+    options_.engine.max_in_flight = 1;
+  }
+  /// A unary call of two arrays.
+  static grpc::Status Unary(TestServer& server, const std::string& user, int64_t count = 1,
+                            grpc::ClientContext* context = nullptr) {
+    grpc::ClientContext own;
+    if (!context) context = &own;
+    context->AddMetadata("x-user", user);
+    const std::string bytes = Floats(static_cast<size_t>(count), 1);
+    v1::RmseResponse response;
+    return v1::Kernels::NewStub(server.Connect())->Rmse(context, RmseCall({count}, bytes, bytes), &response);
+  }
+  static bool Queued(TestServer& server, uint32_t count) {
+    return Eventually([&] { return server.engine().stats().jobs_queued == count; });
+  }
+  /// A second passes in which one of two calls of Ann's, that wait, has been let in, and nothing of the
+  /// other. `check` runs then.
+  void WhileCallsWait(TestServer& server, const std::function<void()>& check) {
+    RawStream first(server.Connect()), second(server.Connect());
+    for (RawStream* raw : {&first, &second}) raw->context.AddMetadata("x-user", "ann");
+    ASSERT_TRUE(first.Open(RmseOpen(v1::DTYPE_F32, {1})));
+    std::thread let_in([&] { EXPECT_TRUE(Unary(server, "ann").ok()); });
+    EXPECT_TRUE(Queued(server, 1));
+    std::thread between([&] { EXPECT_TRUE(second.Open(RmseOpen(v1::DTYPE_F32, {1}))); });
+    EXPECT_TRUE(Queued(server, 2));
+    std::thread waits([&] { EXPECT_TRUE(Unary(server, "ann").ok()); });
+    EXPECT_TRUE(Queued(server, 3));
+    first.context.TryCancel();
+    EXPECT_FALSE(first.Drain().ok());
+    let_in.join();
+    between.join();
+    EXPECT_TRUE(Queued(server, 1));
+    time_.Advance(std::chrono::seconds(1));
+    check();
+    second.context.TryCancel();
+    EXPECT_FALSE(second.Drain().ok());
+    waits.join();
+  }
+
+  ManualTime time_;
+  TestServer::Options options_;
+};
+TILEWIRE_ON_STAGED(LateCalls);
+
+TEST_P(LateCalls, AreRefusedAndToldWhenToComeAgain) {
+  TestServer server(device(), options_);
+  WhileCallsWait(server, [&] {
+    grpc::ClientContext context;
+    ExpectError(Unary(server, "ann", 1, &context), kExhausted, "BUSY");
+    EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
+    EXPECT_EQ(server.engine().stats().jobs_queued, 1u);
+    EXPECT_TRUE(Eventually([&] {
+      const auto records = server.observer().records();
+      return !records.empty() && records.back().shed == rpc::JobClass::kSmall;
+    }));
+  });
+  EXPECT_TRUE(Unary(server, "ann").ok());
+  ExpectUnharmed(server);
+}
+
+TEST_P(LateCalls, OfOthersAreNot) {
+  TestServer server(device(), options_);
+  std::thread bob;
+  WhileCallsWait(server, [&] {
+    bob = std::thread([&] { EXPECT_TRUE(Unary(server, "bob").ok()); });
+    EXPECT_TRUE(Queued(server, 2));
+  });
+  bob.join();
+  ExpectUnharmed(server);
+}
+
+TEST_P(LateCalls, NorIsAnybodyWithoutALimit) {
+  options_.rpc.late = {};
+  TestServer server(device(), options_);
+  std::thread third;
+  WhileCallsWait(server, [&] {
+    third = std::thread([&] { EXPECT_TRUE(Unary(server, "ann").ok()); });
+    EXPECT_TRUE(Queued(server, 2));
+  });
+  third.join();
+  ExpectUnharmed(server);
+}
+
+}  // namespace
+}  // namespace tilewire::testing
