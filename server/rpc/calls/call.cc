@@ -39,7 +39,8 @@ void Call::Started() {
   if (metadata_.own || !metadata_.refused.ok()) return;
   if (const auto policy = shared_->credentials->policy())
     metadata_.refused = policy->MayCall(metadata_.identity, record_.method());
-  if (const int most = own_limits().streams; most > 0 && is_stream() && metadata_.refused.ok()) {
+  if (!is_stream() || !metadata_.refused.ok()) return;
+  if (const int most = own_limits().streams; most > 0) {
     metadata_.refused = shared_->streams.Enter(metadata_.Share(), most);
     if (metadata_.refused.ok()) streams_as_ = metadata_.Share();
   }
