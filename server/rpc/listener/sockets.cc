@@ -55,7 +55,8 @@ struct FreeAddresses {
 std::string Resolve(const std::string& host, const std::string& port, std::vector<SocketAddress>* addresses) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  // "localhost" is this machine's loopback, also where no file and no server of names says so (RFC 6761, 6.3).
+  // "localhost" is this machine's loopback, also where no file and no server of names says so (RFC
+  // 6761, 6.3).
   const bool loopback = host == "localhost";
   hints.ai_flags = AI_NUMERICSERV | (loopback ? 0 : AI_PASSIVE);
   addrinfo* list = nullptr;
