@@ -78,6 +78,13 @@ void CommandLine::AddNamed(CLI::App* command, OperationCommand* asked) {
                        "Exit with 3 where a value of that name is above the limit, or NaN; may be repeated")
           ->allow_extra_args(false)  // what follows is an operand
           ->type_name("NAME=LIMIT");
+  // Not in the help: who knows it from other commands is told what there is instead.
+  const auto refuse = [](const std::string&) {
+    throw CLI::ValidationError("--out",
+                               "results with names have no .npy file of their own, since they may differ in "
+                               "dtype; allowed: stdout, as lines or with --json");
+  };
+  command->add_option_function<std::string>("--out", refuse)->group("");
 }
 
 void CommandLine::AddFlags(CLI::App* command, OperationCommand* asked) {

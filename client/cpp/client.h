@@ -26,6 +26,7 @@
 #include "client/cpp/arrays.h"
 #include "client/cpp/operation.h"
 #include "client/cpp/region.h"
+#include "client/cpp/retry.h"
 #include "client/cpp/server_info.h"
 #include "client/cpp/source.h"
 #include "client/cpp/spans.h"
@@ -104,7 +105,7 @@ struct CallOptions {
   CallForm form = CallForm::kAuto;
   /// Attempts in all, for BUSY servers and for servers that could not be reached; pushback of the server is
   /// honoured.
-  int max_attempts = 5;
+  int max_attempts = kDefaultAttempts;
   /// Sent as `x-request-id` (1 to 128 visible ASCII characters); empty: the server makes one up.
   std::string request_id;
   /// Payload of a message, 4 KiB to 4 MiB. 1 MiB is best.

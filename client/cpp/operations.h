@@ -40,7 +40,7 @@ enum class Shown : uint8_t {
   kFile,    ///< into the .npy file that is the last positional operand
   kValues,  ///< to stdout, a value a line, or with --out into a file
   kNamed,   ///< to stdout, a line "name value" each result: `result_names`; with --fail-above the program
-            ///< fails where one is too large
+            ///< fails where one is too large. No --out: they may differ in dtype
 };
 
 /// A value that the command makes of a result, number by number, where the result was asked for.

@@ -16,9 +16,10 @@ std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool 
   std::chrono::milliseconds wait(failed.detail()->retry_after_ms);
   if (wait.count() < 0) {
     static thread_local std::minstd_rand random{std::random_device{}()};
-    const int percent = std::uniform_int_distribution<int>(80, 120)(random);
+    const int percent =
+        std::uniform_int_distribution<int>(100 - kRetryJitterPercent, 100 + kRetryJitterPercent)(random);
     wait = backoff_ * percent / 100;
-    backoff_ = std::min(backoff_ * 2, std::chrono::milliseconds(2000));
+    backoff_ = std::min(backoff_ * 2, kLongestRetryWait);
   }
   if (deadline_ && *deadline_ - Clock::now() <= wait) return std::nullopt;
   return wait;

@@ -10,9 +10,15 @@
 
 namespace tilewire::client {
 
+/// Attempts of a call in all, unless its options say otherwise.
+inline constexpr int kDefaultAttempts = 5;
+/// The wait doubles from the one to the other, with this jitter either way.
+inline constexpr std::chrono::milliseconds kFirstRetryWait{50}, kLongestRetryWait{2000};
+inline constexpr int kRetryJitterPercent = 20;
+
 /// Decides over the attempts of one call. Worth another attempt: RESOURCE_EXHAUSTED `BUSY`, and UNAVAILABLE
-/// where no array byte went either way. The wait doubles from 50 ms to 2 s with ±20% of jitter; a pushback
-/// of the server (Status::Detail::retry_after_ms) replaces it. Not thread-safe; one object a call.
+/// where no array byte went either way. A pushback of the server (Status::Detail::retry_after_ms) replaces
+/// the wait. Not thread-safe; one object a call.
 class Retry {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,7 +36,7 @@ class Retry {
  private:
   int left_;
   std::optional<Clock::time_point> deadline_;
-  std::chrono::milliseconds backoff_{50};
+  std::chrono::milliseconds backoff_ = kFirstRetryWait;
 };
 
 }  // namespace tilewire::client

@@ -23,24 +23,27 @@ const FieldDescriptor* MemberOf(const Operation& operation) {
 }
 
 void SetInteger(int64_t value, const FieldDescriptor* field, Message* out) {
-  if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM)
-    return out->GetReflection()->SetEnumValue(out, field, static_cast<int>(value));
-  out->GetReflection()->SetInt64(out, field, value);
+  const auto* const reflection = out->GetReflection();
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection->SetInt32(out, field, static_cast<int32_t>(value));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection->SetUInt32(out, field, static_cast<uint32_t>(value));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection->SetInt64(out, field, value);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection->SetBool(out, field, value != 0);
+    default:
+      return reflection->SetEnumValue(out, field, static_cast<int>(value));
+  }
 }
 
 /// The member of v1::Operation: attributes are its fields, by their names.
 void SetAttributes(const Operation& operation, Message* out) {
   // Checked before the call. Those that were not given are not always what proto3 takes for absent fields.
   const Attributes all = operation.descriptor->Complete(operation.attributes).value();
-  const auto* const reflection = out->GetReflection();
-  for (const auto& [name, value] : all.entries()) {
-    const FieldDescriptor* const field = out->GetDescriptor()->FindFieldByName(name);
-    if (const auto* integer = std::get_if<int64_t>(&value)) SetInteger(*integer, field, out);
-    if (const auto* real = std::get_if<double>(&value)) reflection->SetDouble(out, field, *real);
-    if (const auto* list = std::get_if<std::vector<int32_t>>(&value))
-      for (const int32_t each : *list)  // enums too
-        reflection->GetMutableRepeatedFieldRef<int32_t>(out, field).Add(each);
-  }
+  for (const auto& [name, value] : all.entries())
+    SetAttribute(value, out->GetDescriptor()->FindFieldByName(name), out);
 }
 
 /// The method for that operation alone; null where there is none.
@@ -54,6 +57,15 @@ const MethodDescriptor* OwnMethod(const FieldDescriptor* member) {
 }
 
 }  // namespace
+
+void SetAttribute(const AttributeValue& value, const FieldDescriptor* field, Message* out) {
+  const auto* const reflection = out->GetReflection();
+  if (const auto* integer = std::get_if<int64_t>(&value)) SetInteger(*integer, field, out);
+  if (const auto* real = std::get_if<double>(&value)) reflection->SetDouble(out, field, *real);
+  if (const auto* list = std::get_if<std::vector<int32_t>>(&value))
+    for (const int32_t each : *list)  // enums too
+      reflection->GetMutableRepeatedFieldRef<int32_t>(out, field).Add(each);
+}
 
 void SetOperation(const Operation& operation, Message* request) {
   const FieldDescriptor* const member = MemberOf(operation);

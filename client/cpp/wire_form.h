@@ -25,6 +25,10 @@ struct UnaryRequest {
 /// With operation, options and operands.
 UnaryRequest MakeUnaryRequest(const CallSpec& spec);
 
+/// Sets a field of `out` that is an attribute of an operation; the server's KindOf() says which can be.
+void SetAttribute(const AttributeValue& value, const google::protobuf::FieldDescriptor* field,
+                  google::protobuf::Message* out);
+
 // The form that is the same for all; SetOperation() and MakeUnaryRequest() choose.
 void SetMember(const Operation& operation, v1::Operation* out);
 UnaryRequest MakeCompute(const CallSpec& spec);

@@ -1,4 +1,14 @@
 // Element types: the one table in code (its twin is tilewire.v1.DType in proto/tilewire/v1/types.proto).
+//
+// A new one touches, beside these two (switches over dtypes have no default, so the compiler names them):
+// - this enum and table: DTypeKind, and IsReal where it can be subtracted; NumPy's name for .npy files
+// - rmse: KindOf (choice.cc), Kind and cuda_element.cuh; host_tiles.inc, host_load.inc; golden.cc, and
+//   tests/unit/golden/make_golden.py for its vectors; the dtypes that plan.cc lists for people
+// - compare: host_tiles.inc, host_pairs.inc, compare.cu and a cuda_*.cu; tests/unit/golden/make_compare.py
+// - transpose moves sizes, not dtypes; gaussian: plan.cc says which it takes
+// - bench: data.cu, host_cases.cc, host_rmse.cc, rmse_torch.py, permute_torch.py
+// - client: cli/values.cc, load/inputs.cc; python: _arrays.py, _dlpack.py, pure/tilewire_pure.py
+// - tests: rmse_reference.h, compare_reference.h, and texts that list dtypes (errors_open_test.cc)
 #pragma once
 
 #include <cstdint>

@@ -23,9 +23,20 @@ Mask MaskOf(DType dtype) {
       return {0x007fffff007fffff, 0x3f8000003f800000};
     case DType::kF64:
       return {0x000fffffffffffff, 0x3ff0000000000000};
-    default:
-      return {~uint64_t{0}, 0};
+    case DType::kBool:
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kI16:
+    case DType::kU16:
+    case DType::kI32:
+    case DType::kU32:
+    case DType::kI64:
+    case DType::kU64:
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  return {~uint64_t{0}, 0};
 }
 
 }  // namespace

@@ -51,27 +51,23 @@ double Difference(DType dtype, const std::byte* a, const std::byte* b) {
       return brain(a) - brain(b);
     case DType::kF32:
       return plain(float{});
-    default:
+    case DType::kF64:
       return plain(double{});
+    case DType::kBool:
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  return NAN;
 }
 
 /// The contract as it reads, for one segment: the way is the plan's axes, the arithmetic is written anew.
 double Reference(const rmse::Plan& plan, int64_t segment, const std::byte* a, const std::byte* b) {
   const rmse::Layout& layout = plan.layout();
   const DType dtype = plan.operand().dtype;
-  const auto offset = [&](int64_t index, bool reduced) {
-    int64_t sum = 0;
-    for (int axis = layout.rank - 1; axis >= 0; --axis) {
-      if (layout.reduced[axis] != reduced) continue;
-      sum += index % layout.dims[axis] * layout.strides[axis];
-      index /= layout.dims[axis];
-    }
-    return sum * SizeOf(dtype);
-  };
-  const int64_t base = offset(segment, false);
+  const int64_t base = rmse::AxesOffset(layout, false, 0, segment);
   const double sum = TreeSum(layout.elements, [&](int64_t i, double acc) {
-    const int64_t at = base + offset(i, true);
+    const int64_t at = (base + rmse::AxesOffset(layout, true, 0, i)) * SizeOf(dtype);
     const double d = Difference(dtype, a + at, b + at);
     return std::fma(d, d, acc);
   });

@@ -25,8 +25,8 @@ struct WalkPlace {
   /// At element `index` of the segment that begins at `a_begin` and `b_begin`.
   __device__ WalkPlace(const Rows& rows, const T* a_begin, const T* b_begin, int64_t index) : rows(rows) {
     int64_t inner, middle;
-    const int64_t row = rmse::cuda::DivMod(index, rows.extents[0], &inner);
-    const int64_t outer = rmse::cuda::DivMod(row, rows.extents[1], &middle);
+    const int64_t row = rmse::DivMod(index, rows.extents[0], &inner);
+    const int64_t outer = rmse::DivMod(row, rows.extents[1], &middle);
     digits[0] = static_cast<uint32_t>(inner);
     digits[1] = static_cast<uint32_t>(middle);
     const int64_t offset = inner * rows.strides[0] + middle * rows.strides[1] + outer * rows.strides[2];

@@ -252,9 +252,9 @@ __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
   const int64_t windows = (range.segment_end - range.segment_begin + (1 << columns_log2) - 1) >> columns_log2;
   int64_t window, tile;  // blocks that run together read what lies side by side
   if (neighbours) {
-    tile = rmse::cuda::DivMod(block, windows, &window);
+    tile = rmse::DivMod(block, windows, &window);
   } else {
-    window = rmse::cuda::DivMod(block, tiles, &tile);
+    window = rmse::DivMod(block, tiles, &tile);
   }
   tile += range.tile_begin;
   const Target target{.segment = range.segment_begin + (window << columns_log2),
@@ -265,8 +265,8 @@ __global__ void __launch_bounds__(kThreads, kLeaves == 1 ? 3 : 2)
   const int64_t segment = target.segment + column;
   Gathered<K, kKept> mine;
   if (column < target.left)
-    GatherTile<K, kKept, kLeaves, kWalk>(work, AxesOffset(work.layout, false, segment), tile, n, residue,
-                                         mine);
+    GatherTile<K, kKept, kLeaves, kWalk>(work, rmse::AxesOffset(work.layout, false, 0, segment), tile, n,
+                                         residue, mine);
   if (work.cut.residues_log2 > 0) return MeetInBlock<K, kKept>(work, mine, residue, column, target);
   if (column >= target.left) return;
 #pragma unroll

@@ -134,8 +134,7 @@ __global__ void __launch_bounds__(kThreads, 2) WordsKernel(const __grid_constant
   const int lane = threadIdx.x % 32;
   const int64_t item = (work.block_base + blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   int64_t tile;
-  const int64_t segment =
-      range.segment_begin + rmse::cuda::DivMod(item, range.tile_end - range.tile_begin, &tile);
+  const int64_t segment = range.segment_begin + rmse::DivMod(item, range.tile_end - range.tile_begin, &tile);
   tile += range.tile_begin;
   if (segment >= range.segment_end) return;
   const int64_t at = (segment * work.layout.elements + tile * rmse::kTileElements) * kSize;

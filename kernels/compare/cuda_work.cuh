@@ -72,21 +72,9 @@ struct Work {
 template <Kind K>
 cudaError_t LaunchKind(const Work& work, Kept kept, const gpu::Launcher& launcher);
 
-/// Memory offset of row-major index `index` over the axes of one kind.
-__device__ inline int64_t AxesOffset(const rmse::Layout& layout, bool reduced, int64_t index) {
-  int64_t offset = 0;
-  for (int axis = layout.rank - 1; axis >= 0 && index != 0; --axis) {
-    if (layout.reduced[axis] != reduced) continue;
-    int64_t at;
-    index = rmse::cuda::DivMod(index, layout.dims[axis], &at);
-    offset += at * layout.strides[axis];
-  }
-  return offset;
-}
-
 /// Of an element over any axes. Out of line: its code is long, and few need it.
 static __device__ __noinline__ int64_t FarOffset(const rmse::Layout& layout, int64_t index) {
-  return AxesOffset(layout, true, index);
+  return rmse::AxesOffset(layout, true, 0, index);
 }
 
 /// The largest |d| of some pairs.

@@ -256,16 +256,4 @@ __device__ void Keep(uint4& word, int low, int high) {
   word = {part(word.x, 0), part(word.y, 1), part(word.z, 2), part(word.w, 3)};
 }
 
-/// Quotient and remainder; 32-bit division where it suffices, which is several times cheaper.
-__device__ inline int64_t DivMod(int64_t x, int64_t d, int64_t* remainder) {
-  if (((x | d) >> 32) == 0) {
-    const auto q = static_cast<uint32_t>(x) / static_cast<uint32_t>(d);
-    *remainder = static_cast<uint32_t>(x) - q * static_cast<uint32_t>(d);
-    return q;
-  }
-  const int64_t q = x / d;
-  *remainder = x - q * d;
-  return q;
-}
-
 }  // namespace tilewire::rmse::cuda

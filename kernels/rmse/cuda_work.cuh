@@ -41,18 +41,6 @@ __device__ inline void Store(const Work& work, int64_t segment, int64_t index, d
   }
 }
 
-/// Memory offset of row-major index `index` over the axes of one kind, the innermost `skip` axes left out.
-__device__ inline int64_t AxesOffset(const Layout& layout, bool reduced, int skip, int64_t index) {
-  int64_t offset = 0;
-  for (int axis = layout.rank - 1 - skip; axis >= 0 && index != 0; --axis) {
-    if (layout.reduced[axis] != reduced) continue;
-    int64_t at;
-    index = DivMod(index, layout.dims[axis], &at);
-    offset += at * layout.strides[axis];
-  }
-  return offset;
-}
-
 /// Elements by which an address lies beyond the 16-byte word that it is in.
 template <typename E>
 __device__ int Misalignment(const char* p) {

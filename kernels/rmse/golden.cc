@@ -25,9 +25,20 @@ Format FormatOf(DType dtype) {
       return {bits, 23, 127};
     case DType::kF64:
       return {bits, 52, 1023};
-    default:
-      return {bits, 0, 0};
+    case DType::kBool:
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kI16:
+    case DType::kU16:
+    case DType::kI32:
+    case DType::kU32:
+    case DType::kI64:
+    case DType::kU64:
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  return {bits, 0, 0};
 }
 
 constexpr uint64_t LowBits(int count) {

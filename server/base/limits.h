@@ -30,8 +30,8 @@ inline constexpr int64_t kMinBlockBytes = 4 * kKiB, kMaxBlockBytes = 256 * kMiB;
 inline constexpr int64_t kBlockMultiple = 4 * kKiB;
 /// `--lanes` may be 1 to this.
 inline constexpr int kMaxLanes = 64;
-/// `--max-streams` may be 1 to this.
-inline constexpr int kMaxStreams = 64;
+/// `--max-streams` may be 1 to this; streams of one job unless it says otherwise.
+inline constexpr int kMaxStreams = 64, kDefaultMaxStreams = 16;
 /// Resident arrays of all callers: what is kept of each has no other bound.
 inline constexpr int64_t kMaxArrays = 65'536;
 /// Regions of all callers: each takes a descriptor and mappings.

@@ -128,7 +128,8 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
                             OnOpened on_opened) {
   JobOptions options = wanted;
   if (options.share.empty()) options.share = options.identity;
-  if (Status status = admission_.Charge(options.share, ArrayBytes(*operation)); !status.ok()) {
+  if (Status status = admission_.Charge(options.share, ArrayBytes(*operation), options.own.rates);
+      !status.ok()) {
     on_opened(Fail(std::move(status)));
     return 0;
   }
@@ -141,6 +142,7 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   JobPlan plan = planner_.Plan(&operation, options, *std::move(places), &why);
   Demand demand = plan.memory.demand();
   demand.owner = options.share;
+  demand.own = options.own;
   // std::function wants copyable state.
   auto owned = std::make_shared<std::unique_ptr<Operation>>(std::move(operation));
   // True for as long as this call lasts; looked at by its thread alone.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/base/executor.h"
+#include "server/base/limits.h"
 #include "server/base/mutex.h"
 #include "server/base/stats.h"
 #include "server/base/timer.h"
@@ -43,7 +44,7 @@ struct EngineOptions {
   /// Of each owner of jobs; 0: no bound of his own.
   int max_in_flight_per_identity = 0, queue_length_per_identity = 0;
   Rates rates;
-  int max_streams = 16;  ///< of one job
+  int max_streams = kDefaultMaxStreams;  ///< of one job
   /// Staging blocks of one operand or of the result beside the one that each stream fills: one being copied,
   /// one to spare. Every stream may hold one that is half full, so with fewer they could wait for each other;
   /// more keep copies going where those who fill and empty blocks are slow to wake.

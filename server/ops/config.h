@@ -18,7 +18,7 @@ struct Config {
   std::vector<std::string> advertise;                  ///< where Joins go; empty: the listeners
   std::string device = "auto";                         ///< auto, cpu, cuda, cuda:N
   int lanes = 4;
-  int max_streams = 16;
+  int max_streams = kDefaultMaxStreams;
   int64_t block_bytes = 4 * kMiB;
   bool fit_blocks = true;  ///< smaller blocks for arrays of few; off once --block-bytes was given
   bool overlap = true;

@@ -7,6 +7,7 @@
 //   access    operands that are sent, resident, or in shared memory
 //   distance  uploads and downloads over round trips that a relay makes
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
+//   fair      callers with one job each beside one who fills the queue
 #include <unistd.h>
 
 #include <chrono>
@@ -41,9 +42,9 @@ int main(int argc, char** argv) {
   app.add_option("--device", common.device, "device of the server")->capture_default_str();
   app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
   app.add_flag("--json", common.json,
-               "mixed, callers, access, distance, overload: print one JSON object instead of a table");
-  for (const auto add :
-       {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddDistance, &AddOverload})
+               "mixed, callers, access, distance, overload, fair: print one JSON object instead of a table");
+  for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddDistance,
+                         &AddOverload, &AddFair})
     add(&app, common, &run);
   CLI11_PARSE(app, argc, argv);
   if (!tilewire::ops::PrepareProcess().ok()) return 3;

@@ -269,5 +269,17 @@ class Overload(Scripts):
         self.assertIn("stopped: ", done.stdout)
 
 
+class Fair(Scripts):
+    def test_every_round_is_told(self):
+        words = (os.path.join(FOLDER, "tilewire_bench"), "--device", "cpu", "--json", "fair", "--kib", "64", "--greedy", "4", "--others",
+                 "2", "--calls", "2", "--rounds", "1", "--server", "--max-in-flight-per-identity", "--server", "1")
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=250)
+        report = json.loads(done.stdout)
+        self.assertEqual([row["name"] for row in report["rows"]], ["round 1", "median"], done.stderr)
+        self.assertEqual(report["rows"][0]["greedy_failed"], 0)
+        within = "NOT" not in report["notes"][-1]  # a matter of time, which is nobody's here
+        self.assertEqual(done.returncode, 0 if within else 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/compare/problem.h"
 #include "kernels/compare/problem_cuda.h"
 #include "tests/unit/compare_reference.h"
+#include "tests/unit/problem_testing.h"
 
 namespace tilewire::compare {
 
@@ -52,29 +55,10 @@ class CompareDevice : public ::testing::Test {
     buffer.bytes = bytes;
   }
 
-  /// The values, metric after metric, without what lies between them.
-  static std::vector<Bytes> ValuesOf(const Problem& problem, const unsigned char* area) {
-    std::vector<Bytes> all;
-    for (size_t i = 0; i < problem.results().size(); ++i) {
-      const auto* const from = area + problem.result_offset(i);
-      all.emplace_back(from, from + problem.results()[i].bytes());
-    }
-    return all;
-  }
-
   static std::vector<Bytes> OnHost(const Problem& problem, const Bytes& a, const Bytes& b) {
-    const auto bytes_of = [](const Bytes& bytes) {
-      return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(bytes.data()));
-    };
-    std::vector<uint64_t> scratch(static_cast<size_t>(problem.scratch_bytes() / 8));
-    std::vector<uint64_t> area(static_cast<size_t>(problem.result_bytes() + 7) / 8);
-    Buffers buffers{.operands = {bytes_of(a), bytes_of(b)},
-                    .scratch = reinterpret_cast<std::byte*>(scratch.data())};
-    problem.PlaceResults(reinterpret_cast<std::byte*>(area.data()), &buffers);
     Alone alone;
-    for (int64_t i = 0; i < problem.range_count(); ++i) problem.RunHost({i}, buffers, alone);
-    if (problem.has_finish()) problem.RunHost(Step::Finish(), buffers, alone);
-    return ValuesOf(problem, reinterpret_cast<const unsigned char*>(area.data()));
+    std::mt19937_64 random(1);
+    return tilewire::testing::RunAll(problem, std::array{a, b}, false, alone, random);
   }
 
   /// Ranges last first. `windowed`: the buffers of a range point to its bytes alone. Scratch and results
@@ -97,7 +81,7 @@ class CompareDevice : public ::testing::Test {
     Bytes area(static_cast<size_t>(problem.result_bytes()));
     ASSERT_CUDA(cudaMemcpyAsync(area.data(), result_.data, area.size(), cudaMemcpyDeviceToHost, stream_));
     ASSERT_CUDA(cudaStreamSynchronize(stream_));
-    *values = ValuesOf(problem, area.data());
+    *values = tilewire::testing::ResultsIn(problem, reinterpret_cast<const std::byte*>(area.data()));
   }
 
   /// Every cut gives the host's bits.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "server/rpc/listener/connections.h"
 #include "server/rpc/listener/memory_watch.h"
 #include "tests/integration/doors.h"
 #include "tests/integration/helpers.h"
@@ -131,6 +132,22 @@ TEST_F(Shedding, EndsWhoseCallsComeToNothing) {
   EXPECT_TRUE(Eventually([&] { return door_.observer.closed == 1; }));
   EXPECT_NE(account_of(good), nullptr);
   EXPECT_EQ(account_of(bad), nullptr);
+}
+
+TEST(Accounts, APortThatIsUsedAgainKeepsItsNewAccount) {
+  CountingObserver observer;
+  rpc::Connections connections({}, &observer);
+  const rpc::Peer peer{.group = "192.0.2.1", .name = "ipv4:192.0.2.1:5000"};
+  const auto first = connections.Add(peer, {});
+  const auto of_first = connections.AccountOf(peer.name);
+  const auto second = connections.Add(peer, {});  // the end of the first is not told yet
+  const auto of_second = connections.AccountOf(peer.name);
+  EXPECT_NE(of_second, of_first);
+  connections.Remove(first);
+  EXPECT_NE(of_second, nullptr);
+  EXPECT_EQ(connections.AccountOf(peer.name), of_second);
+  connections.Remove(second);
+  EXPECT_EQ(connections.AccountOf(peer.name), nullptr);
 }
 
 /// Every way in which a call of a client can come to nothing, on a whole server.

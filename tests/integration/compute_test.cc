@@ -124,8 +124,7 @@ TEST(Compute, WrongRequestsAreNamed) {
     std::string field, value, allowed;
   };
   const Bad bads[] = {
-      {[](auto* r) { r->clear_operation(); }, "operation", "not set",
-       "rmse, transpose, gaussian_pdf or compare"},
+      {[](auto* r) { r->clear_operation(); }, "operation", "not set", rpc::OperationNames()},
       {[](auto* r) { r->mutable_operation()->Clear(); }, "operation", "not set", "*"},
       {[](auto* r) { r->mutable_operands()->RemoveLast(); }, "operands", "1 specs", "2"},
       {[](auto* r) { r->mutable_operation()->mutable_transpose(); }, "operands", "2 specs", "1"},

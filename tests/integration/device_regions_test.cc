@@ -87,8 +87,12 @@ TEST_P(DeviceRegions, RefusalsNameWhatIsWrong) {
   RegionCaller caller(off);
   v1::RegionInfo info;
   ExpectError(caller.Register(RequestFor(memory), &info), StatusCode::UNIMPLEMENTED, "REGIONS_OFF");
-  EXPECT_TRUE(library.Describe()->device_regions);
-  EXPECT_FALSE(client::Client::Connect(off.address()).Describe()->device_regions);
+  client::Client library_off = client::Client::Connect(off.address(), {.metadata = {{"who", "me"}}});
+  for (auto* const asked : {&library, &library_off}) {
+    const auto described = asked->Describe();
+    ASSERT_TRUE(described) << described.error().ToString();
+    EXPECT_EQ(described->device_regions, asked == &library);
+  }
 }
 
 TEST_P(DeviceRegions, EveryCallComputesInPlaceWithTheSameBits) {

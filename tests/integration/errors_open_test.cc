@@ -25,7 +25,7 @@ std::vector<BadOpen> BadOpens() {
                     real = "a real dtype: i8 to u64, f16, bf16, f32, f64";
   return {
       {"no operation", With(rmse, [](auto* o) { o->clear_operation(); }), "open.operation", "not set",
-       "rmse, transpose, gaussian_pdf, compare or put"},
+       rpc::OperationNames("put")},
       {"no operands", With(rmse, [](auto* o) { o->clear_operands(); }), "open.operands", "0 specs", "2"},
       {"one operand", With(rmse, [](auto* o) { o->mutable_operands()->RemoveLast(); }), "open.operands",
        "1 specs", "2"},

@@ -1,4 +1,6 @@
 // What is wrong about regions, who is told what, and that the server lives on.
+#include <atomic>
+#include <future>
 #include <limits>
 
 #include "tests/integration/regions.h"
@@ -237,6 +239,43 @@ TEST_P(RegionErrors, CancelledClientsLeaveNothing) {
   }
   EXPECT_TRUE(Eventually([&] { return caller.List().regions(0).users() == 0; }));
   EXPECT_TRUE(caller.Unregister(region).ok());
+  ExpectNoRegions(slowly);
+}
+
+/// Pins nothing until it is told to.
+class PinsWhenTold final : public engine::ForwardingDevice {
+ public:
+  PinsWhenTold(std::unique_ptr<engine::Device> device, std::atomic<int>* asked, std::shared_future<void> go)
+      : ForwardingDevice(std::move(device)), asked_(asked), go_(std::move(go)) {}
+  Result<engine::Memory> PinHost(std::byte* data, size_t bytes, bool writable) override {
+    ++*asked_;
+    go_.wait();
+    return ForwardingDevice::PinHost(data, bytes, writable);
+  }
+
+ private:
+  std::atomic<int>* const asked_;
+  const std::shared_future<void> go_;
+};
+
+TEST_P(RegionErrors, WhatAClientThatIsGoneRegisteredIsTakenBack) {
+  std::atomic<int> asked{0};
+  std::promise<void> go;
+  TestServer slowly(std::make_unique<PinsWhenTold>(device(), &asked, go.get_future().share()),
+                    RegionOptions());
+  RegionCaller caller(slowly);
+  grpc::ClientContext context;
+  context.AddMetadata("who", "me");
+  auto registering = std::async(std::launch::async, [&] {
+    v1::RegionInfo info;
+    return caller.regions->Register(&context, RegionCaller::RequestFor(file), &info);
+  });
+  EXPECT_TRUE(Eventually([&] { return asked == 1; }));
+  context.TryCancel();
+  EXPECT_EQ(registering.get().error_code(), StatusCode::CANCELLED);
+  for (int i = 0; i < 50; ++i) caller.List();  // over the same connection: the server knows it by then
+  EXPECT_GT(slowly.engine().stats().region_bytes, 0U);
+  go.set_value();
   ExpectNoRegions(slowly);
 }
 

@@ -195,15 +195,15 @@ TEST_P(Idle, ClientThatReadsSlowlyGetsEverything) {
   auto options = OwnTime();
   options.engine.block_bytes = 1 << 20;
   TestServer server(device(), options);
-  const std::vector<int64_t> shape{5000, 1000};
-  const std::string data = Floats(5'000'000, 1);
+  const std::vector<int64_t> shape{10'000, 1000};
+  const std::string data = Floats(10'000'000, 1);
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, shape)));
   ASSERT_TRUE(raw.SendAll(0, data));
   raw.stream->WritesDone();
   ASSERT_TRUE(HasHalfClosed(server, raw));
   v1::ExecuteResponse response;
-  for (int i = 0; i < 18; ++i) {  // windows of some megabytes open in large steps
+  for (int i = 0; i < 36; ++i) {  // twice the time; windows of some megabytes open in large steps
     ASSERT_TRUE(raw.stream->Read(&response));
     raw.output += response.chunk().data();
     if (i % 2 == 1) time_.Pass(server, 1);

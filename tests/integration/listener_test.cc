@@ -99,15 +99,23 @@ class NoDescriptors {
 
 TEST(Listener, HearsAgainAfterDescriptorsRanOut) {
   Door door;
+  {
+    // UBSan needs two descriptors when it first looks at an object's type, so the listener's thread must be
+    // running.
+    const auto known = Connect(door.address());
+    ASSERT_TRUE(door.Inside(1));
+    door.End(0);
+    ASSERT_TRUE(Eventually([&] { return door.observer.closed == 1; }));
+  }
   FileDescriptor first(socket(AF_INET, SOCK_STREAM, 0)), second(socket(AF_INET, SOCK_STREAM, 0));
   NoDescriptors none(256);
   EXPECT_TRUE(IsClosed(Connect(door.address(), "127.0.0.1", std::move(first)))) << "not left in the backlog";
   EXPECT_TRUE(IsClosed(Connect(door.address(), "127.0.0.1", std::move(second))));
   EXPECT_TRUE(Eventually([&] { return door.observer.Refused(Refusal::kDescriptors) == 2; }));
-  EXPECT_EQ(door.observer.opened, 0);
+  EXPECT_EQ(door.observer.opened, 1);
   none.GiveBack();
   const auto client = Connect(door.address());
-  EXPECT_TRUE(door.Inside(1));
+  EXPECT_TRUE(door.Inside(2));
 }
 
 TEST(Listener, LeavesAReserveOfDescriptors) {

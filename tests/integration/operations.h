@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/operation/descriptor.h"
+#include "server/base/limits.h"
 #include "server/rpc/conversions/convert.h"
 #include "server/rpc/conversions/operations.h"
 #include "tests/integration/join.h"
@@ -28,11 +29,15 @@ struct Sample {
   std::vector<std::string> operands, results;
 };
 
+/// What the device of the windowed test has: less than the arrays of Row::large.
+inline constexpr int64_t kWindowedDeviceBytes = 16 * kMiB;
+
 struct Row {
   const char* name;  ///< as in the table
   /// Small requests and bulk ones; no operand of more than 1 MB, no result that a unary reply cannot have.
   std::vector<Sample> (*samples)();
-  /// With operands of some 10 MB, where the operation can be windowed.
+  /// Operands and results of more than kWindowedDeviceBytes together, else nothing would pass through a
+  /// window: two operands of some 10 MB, or one of 20 MB. Null where the operation cannot be windowed.
   Sample (*large)();
 };
 /// operations_test.cc has them.

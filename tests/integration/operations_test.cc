@@ -260,15 +260,24 @@ TEST_P(EveryWay, RegionsInAndOut) {
   server.ExpectIdle();
 }
 
+/// Operands and results together.
+size_t BytesOf(const Sample& sample) {
+  size_t bytes = 0;
+  for (const auto* arrays : {&sample.operands, &sample.results})
+    for (const std::string& array : *arrays) bytes += array.size();
+  return bytes;
+}
+
 TEST(Operations, OfArraysThatDoNotFitPassThroughAWindow) {
   TestServer::Options options;
-  options.engine.device_bytes = 16 << 20;
+  options.engine.device_bytes = kWindowedDeviceBytes;
   options.engine.block_bytes = 1 << 20;
   TestServer server(DeviceAt(Where::kHost), options);
   for (const Row& row : kRows) {
     SCOPED_TRACE(row.name);
     if (row.large == nullptr) continue;
     const Sample sample = row.large();
+    ASSERT_GT(BytesOf(sample), static_cast<size_t>(kWindowedDeviceBytes)) << "Row::large is too small";
     for (const size_t streams : {1, 2}) {
       const Answer answer = Executed(server, *OpenOf(sample, false), sample.operands, streams);
       ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();

@@ -161,6 +161,84 @@ TEST_F(PolicyTest, ANewPolicyHoldsForTheNextCallAndOneThatIsWrongNever) {
   EXPECT_EQ(bad, 0);
 }
 
+TEST_F(PolicyTest, RatesOfARuleAreOfEachWhomItNamesAndANewRateGivesNothingBack) {
+  const auto rule = [](const std::string& limits) {
+    return R"({"rules": [{"who": ["token:ann", "token:proxy"], "methods": ["*"])" + limits + "}]}";
+  };
+  ManualTime time;
+  TestServer::Options options = Options(rule(R"(, "calls_per_second": 2)"));
+  options.rpc.identity_header = "";
+  options.rpc.trusted_proxies.clear();
+  options.engine.time = &time;
+  options.engine.rates.calls_per_second = 1;
+  TestServer server(options);
+  const auto channel = Connect(server);
+  const auto pushback = [&](const std::string& token, const std::string& field, const std::string& allowed) {
+    RawStream stream(channel);
+    stream.context.AddMetadata("authorization", "Bearer " + token);
+    EXPECT_FALSE(stream.Open(RmseOpen(v1::DTYPE_F32, {10})));
+    ExpectError(stream.End(), StatusCode::RESOURCE_EXHAUSTED, "BUSY", field, "*", allowed);
+    const auto& trailing = stream.context.GetServerTrailingMetadata();
+    const auto found = trailing.find("grpc-retry-pushback-ms");
+    return found == trailing.end() ? "" : std::string(found->second.data(), found->second.size());
+  };
+  for (const char* token : {"ann.right", "proxy.right"})
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(Rmse(channel, token, 10).ok()) << token;
+  EXPECT_EQ(pushback("ann.right", "calls a second", "2 (calls_per_second in --policy)"), "500");
+  time.Advance(std::chrono::milliseconds(500));
+  EXPECT_TRUE(Rmse(channel, "ann.right", 10).ok());
+
+  const auto change = [&](const std::string& text) {
+    const int before = server.observer().told("new rules of the policy are used");
+    credentials_.files.Write("policy.json", text);
+    EXPECT_TRUE(
+        Eventually([&] { return server.observer().told("new rules of the policy are used") > before; }));
+  };
+  change(rule(R"(, "calls_per_second": 10)"));
+  EXPECT_EQ(pushback("ann.right", "calls a second", "10 (calls_per_second in --policy)"), "100");
+  change(rule(R"(, "calls_per_second": 10, "bytes_per_second": 100)"));
+  time.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(Rmse(channel, "ann.right", 10).ok());
+  EXPECT_EQ(pushback("ann.right", "bytes a second", "100 (bytes_per_second in --policy)"), "760")
+      << "twice 2 times 40 bytes and 8, of a bucket of 100";
+  change(rule(""));
+  EXPECT_TRUE(Rmse(channel, "ann.right", 10).ok());
+  EXPECT_EQ(pushback("ann.right", "calls a second", "1 (--calls-per-second-per-identity)"), "1000")
+      << "the flag's, where the rule has none";
+  time.Advance(std::chrono::seconds(10));
+  EXPECT_TRUE(Rmse(channel, "ann.right", 10).ok());
+  server.ExpectIdle();
+}
+
+TEST_F(PolicyTest, PlacesOfARule) {
+  TestServer::Options options = Options(
+      R"({"rules": [{"who": ["token:ann"], "methods": ["*"], "max_in_flight": 1, "queue_length": 1},
+                    {"who": ["*"], "methods": ["*"]}]})");
+  TestServer server(options);
+  const auto channel = Connect(server);
+  const auto open = [&](RawStream& stream) {
+    stream.context.AddMetadata("authorization", "Bearer ann.right");
+    return stream.Open(RmseOpen(v1::DTYPE_F32, {1 << 18}));
+  };
+  RawStream running(channel), waiting(channel), refused(channel);
+  ASSERT_TRUE(open(running));
+  std::thread waiter([&] { EXPECT_TRUE(open(waiting)); });
+  EXPECT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  EXPECT_FALSE(open(refused));
+  ExpectError(refused.End(), StatusCode::RESOURCE_EXHAUSTED, "BUSY", "requests of yours that wait", "1",
+              "1 (queue_length in --policy)");
+  RawStream other(channel);
+  EXPECT_TRUE(other.Open(RmseOpen(v1::DTYPE_F32, {1 << 18}))) << "nobody waits behind her";
+  for (RawStream* stream : {&running, &other}) {
+    stream->context.TryCancel();
+    EXPECT_FALSE(stream->Drain().ok());
+  }
+  waiter.join();
+  waiting.context.TryCancel();
+  EXPECT_FALSE(waiting.Drain().ok());
+  server.ExpectIdle();
+}
+
 TEST_F(PolicyTest, ProgramsDoNotStartWithOneThatIsWrong) {
   credentials_.files.Write("policy.json", R"({"rules": [{"who": ["*"], "methods": ["Kernels.Fft"]}]})");
   const std::vector<std::string> arguments{"--device",    "cpu",      "--listen",
@@ -174,6 +252,13 @@ TEST_F(PolicyTest, ProgramsDoNotStartWithOneThatIsWrong) {
   Program wrong(check);
   EXPECT_EQ(wrong.Wait(60), 2);
   EXPECT_NE(wrong.err().find("Kernels.Execute"), std::string::npos) << "what is allowed: " << wrong.err();
+  credentials_.files.Write("policy.json",
+                           R"({"rules": [{"who": ["*"], "methods": ["*"], "calls_per_second": "many"}]})");
+  Program rate(check);
+  EXPECT_EQ(rate.Wait(60), 2);
+  EXPECT_NE(rate.err().find("rules[0].calls_per_second is \"many\"; allowed: whole numbers, 1 to 1000000"),
+            std::string::npos)
+      << rate.err();
   credentials_.files.Write("policy.json", kPolicy);
   Program right(check);
   EXPECT_EQ(right.Wait(60), 0) << right.err();

@@ -179,7 +179,7 @@ TEST(ResidentIdentities, OwnTheirArraysAndTheirQuota) {
   EXPECT_EQ(mine.Get(id, nowhere, once).error().reason(), "ARRAY");
   EXPECT_EQ(mine.Stat(id, once).error().code(), Code::kNotFound);
   EXPECT_EQ(mine.Delete(id).code(), Code::kNotFound);
-  EXPECT_TRUE(mine.List()->arrays.empty());
+  EXPECT_TRUE(mine.List().value().arrays.empty());
   EXPECT_EQ(other.Put(half, {}, once).error().code(), Code::kResourceExhausted);
   EXPECT_TRUE(mine.Put(half, {}, once)) << "that was of one caller";
   EXPECT_TRUE(other.Stat(id)) << "it is as it was";

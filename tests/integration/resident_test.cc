@@ -86,7 +86,7 @@ TEST_P(Resident, TheSameBitsByEveryWay) {
           }
     }
   }
-  EXPECT_TRUE(client_.List()->arrays.empty());
+  EXPECT_TRUE(client_.List().value().arrays.empty());
   ExpectUnharmed(server_);
 }
 
@@ -165,12 +165,12 @@ TEST_P(Resident, OthersSeeNothing) {
   client::Client other = client::Client::Connect(server_.address(), {.metadata = {{"who", "other"}}});
   const std::string bytes = Floats(1000, 1);
   const OwnedArray mine = Put(Memory(bytes, {1000}));
-  EXPECT_TRUE(other.List()->arrays.empty());
-  EXPECT_EQ(client_.List()->arrays.size(), 1u);
+  EXPECT_TRUE(other.List().value().arrays.empty());
+  EXPECT_EQ(client_.List().value().arrays.size(), 1u);
   const ArraySource stolen = ArraySource::Resident(mine.id());
   EXPECT_EQ(other.Rmse(Memory(bytes, {1000}), stolen).error().reason(), "ARRAY");
   EXPECT_EQ(other.Delete(mine.id()).reason(), "ARRAY");
-  EXPECT_EQ(client_.Rmse(Memory(bytes, {1000}), stolen)->values, std::vector<double>{0});
+  EXPECT_EQ(client_.Rmse(Memory(bytes, {1000}), stolen).value().values, std::vector<double>{0});
 }
 
 TEST(ResidentChain, MovesNoArrayBytes) {

@@ -1,5 +1,9 @@
-// The answer depends on no block size, no number of lanes, no kind of memory and not on overlap.
+// The answer depends on no block size, no number of lanes, no kind of memory and not on overlap; and how much
+// a unary call may carry and hold.
+#include <future>
+
 #include "tests/integration/helpers.h"
+#include "tests/unit/held_device.h"
 
 namespace tilewire::testing {
 namespace {
@@ -81,6 +85,58 @@ TEST(UnarySizes, RepliesOfMoreBlocksThanStagingHas) {
   const auto status = v1::Kernels::NewStub(server.Connect())->Transpose(&context, request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_TRUE(response.result().data() == HostTranspose(in, DType::kF32, shape));
+  ExpectUnharmed(server);
+}
+
+TEST(UnarySizes, AMessageOfExactlyFourMebibytesIsTaken) {
+  TestServer server;
+  constexpr int64_t kCount =
+      (4 << 20) / 2 - 20;  // of bytes, an operand: about what the rest of the message leaves
+  const auto call = [](int64_t count) {
+    const std::string data(count, 'x');
+    v1::RmseRequest request = RmseCall({count}, data, data);
+    for (auto* operand : {request.mutable_a(), request.mutable_b()})
+      operand->mutable_spec()->set_dtype(v1::DTYPE_U8);
+    return request;
+  };
+  const auto beside = static_cast<int64_t>(call(kCount).ByteSizeLong()) - 2 * kCount;
+  const v1::RmseRequest request = call(((4 << 20) - beside) / 2);
+  ASSERT_EQ(request.ByteSizeLong(), size_t{4} << 20);
+  grpc::ClientContext context;
+  v1::RmseResponse response;
+  const auto status = v1::Kernels::NewStub(server.Connect())->Rmse(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  server.ExpectIdle();
+}
+
+TEST(UnarySizes, WhatAJobHasTakenInIsHeldNoLonger) {
+  const auto gate = std::make_shared<Gate>();
+  TestServer::Options options;
+  options.rpc.receive.quota = 16 << 20;  // of which calls may hold 4 MiB
+  TestServer server(std::make_unique<HeldDevice>(DeviceAt(Where::kHost), gate), options);
+  const std::string data = Floats(380'000, 3);  // two operands are 3 MB
+  const auto call = [&] {
+    grpc::ClientContext context;
+    v1::RmseResponse response;
+    return v1::Kernels::NewStub(server.Connect())->Rmse(&context, RmseCall({380'000}, data, data), &response);
+  };
+  const auto in_flight = [&] { return server.engine().stats().jobs_in_flight; };
+  gate->Close();
+  auto first = std::async(std::launch::async, call);
+  EXPECT_TRUE(Eventually([&] { return in_flight() == 1; }));
+  std::future<grpc::Status> second;
+  EXPECT_TRUE(Eventually([&] {  // until the first's bytes are with its job, this one is told to come back
+    if (!second.valid()) second = std::async(std::launch::async, call);
+    if (in_flight() == 2) return true;
+    if (second.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+      ExpectError(second.get(), kExhausted, "BUSY");
+    return false;
+  }));
+  gate->Open();
+  EXPECT_TRUE(first.get().ok());
+  if (second.valid()) {
+    EXPECT_TRUE(second.get().ok());
+  }
   ExpectUnharmed(server);
 }
 

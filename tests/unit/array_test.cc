@@ -115,6 +115,9 @@ TEST(Spec, RefusesUnknownDTypeNumbersByName) {
 
 TEST(Axes, NegativeCountFromTheEndAndOrderIsKept) {
   EXPECT_THAT(*NormalizeAxes(std::vector<int32_t>{-1, 0}, 3), ElementsAre(2, 0));
+  const auto outermost = NormalizeAxes(std::vector<int32_t>{-3, 2, -2}, 3);
+  ASSERT_TRUE(outermost) << outermost.error().ToString();
+  EXPECT_THAT(*outermost, ElementsAre(0, 2, 1));
   EXPECT_TRUE(NormalizeAxes({}, 0)->empty());
 }
 

@@ -81,7 +81,7 @@ TEST(ClientArrayFailure, LiesAboutArraysAreFoundOut) {
   Client client = Client::Connect(server.address());
   const Pair pair({300, 400});
   std::vector<OwnedArray> owned;
-  for (int i = 0; i < 3; ++i) owned.push_back(std::move(client.Put(pair.A())->array));
+  for (int i = 0; i < 3; ++i) owned.push_back(std::move(client.Put(pair.A()).value().array));
   FakeBehaviour behaviour;
   for (const Lie lie : {Lie::kMissingOutput, Lie::kRepeatedOutput, Lie::kTooMuchOutput, Lie::kWrongSpec,
                         Lie::kNoResult, Lie::kNoOpened, Lie::kStored}) {

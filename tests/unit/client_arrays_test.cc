@@ -136,8 +136,8 @@ TEST_F(ClientArrays, AHandleOutlivesItsClientAndItsServer) {
     FakeServer gone;
     Client client = Client::Connect(gone.address());
     const Pair pair({10});
-    orphan = std::move(client.Put(pair.A())->array);
-    widow = std::move(client.Put(pair.A())->array);
+    orphan = std::move(client.Put(pair.A()).value().array);
+    widow = std::move(client.Put(pair.A()).value().array);
     { const Client ends = std::move(client); }
     orphan = OwnedArray();
     EXPECT_EQ(gone.log().arrays, 1);
@@ -199,7 +199,7 @@ TEST_F(ClientArrays, OnlyWhatCrossesTheWireDecidesTheForm) {
   ASSERT_TRUE(reply) << reply.error().ToString();
   EXPECT_FALSE(reply->reply.streamed);
   EXPECT_EQ(reply->values, std::vector<double>{std::sqrt(pair.SumSquares() / 1e6)});
-  EXPECT_TRUE(client_.Rmse(pair.A(), b.source())->reply.streamed);
+  EXPECT_TRUE(client_.Rmse(pair.A(), b.source()).value().reply.streamed);
   std::string out;
   const auto large = client_.Transpose(a.source(), {}, Into(&out));
   ASSERT_TRUE(large);
@@ -237,7 +237,7 @@ TEST_F(ClientArrays, ResultsStayInBothForms) {
     EXPECT_EQ(stored->array.spec(), Spec(DType::kF64, {30}));
     EXPECT_EQ(stored->reply.numeric_version, "rmse.1");
     EXPECT_EQ(stored->reply.streamed, form == CallForm::kStream);
-    EXPECT_EQ(client_.Stat(stored->array.id())->expires_seconds, 5);
+    EXPECT_EQ(client_.Stat(stored->array.id()).value().expires_seconds, 5);
     const std::string bytes = Fetched(stored->array.id());
     EXPECT_EQ(std::string_view(bytes),
               std::string_view(reinterpret_cast<const char*>(expected->values.data()), 240));
@@ -254,7 +254,7 @@ TEST_F(ClientArrays, ListsHaveAllPages) {
   FakeBehaviour behaviour;
   behaviour.list_page = 3;
   server_.Behave(behaviour);
-  EXPECT_THAT(client_.List()->arrays, IsEmpty());
+  EXPECT_THAT(client_.List().value().arrays, IsEmpty());
   const Pair pair({5});
   std::vector<OwnedArray> owned;
   for (int i = 0; i < 7; ++i) owned.push_back(Stored(pair.A()));

@@ -1,6 +1,7 @@
 // The program: arrays that stay at the server.
 #include <nlohmann/json.hpp>
 
+#include "client/cpp/operations.h"
 #include "tests/unit/client_cli_testing.h"
 
 namespace tilewire::client {
@@ -158,7 +159,7 @@ TEST_F(CliArrays, WhatIsWrongExitsWith2BeforeAnythingIsSent) {
            {{"get", "array:", out}, "array id is ''; allowed: "},
            {{"rm"}, "ID is required"},
            {{"rm", "a b"}, "array id is 'a b'"},
-           {{"ls", "--trace", out}, "ls is not; allowed: rmse, transpose, gaussian-pdf, compare, put, get"},
+           {{"ls", "--trace", out}, "ls is not; allowed: " + CommandNames() + ", put, get"},
            {{"rm", "x", "--timeline", out}, "rm is not"},
            {{"rmse", A(), "array:"}, "array id is ''"},
            {{"rmse", A(), B(), "--evictable"}, "--evictable requires --store"},

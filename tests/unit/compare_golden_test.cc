@@ -1,12 +1,14 @@
 // Published vectors: what every implementation of compare.1, on every instruction set, must reproduce.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <string>
 
 #include "kernels/compare/golden.h"
 #include "kernels/compare/problem.h"
 #include "tests/unit/compare_reference.h"
+#include "tests/unit/problem_testing.h"
 
 namespace tilewire::compare {
 namespace {
@@ -36,6 +38,7 @@ TEST(CompareGolden, AreThoseOfRmseWhereTheMetricsAre) {
 }
 
 TEST(CompareGolden, TheHostAndTheTestsOwnReferenceReproduceThem) {
+  std::mt19937_64 random(1);
   for (const GoldenCase& golden : GoldenCases()) {
     const auto spec = *MakeSpec(golden.dtype, std::vector<int64_t>{golden.n});
     Bytes a(static_cast<size_t>(spec.bytes())), b(a.size());
@@ -44,19 +47,11 @@ TEST(CompareGolden, TheHostAndTheTestsOwnReferenceReproduceThem) {
     EXPECT_EQ(reference::Compare(spec, {}, a, b)[0], expected) << golden.name;
 
     const auto problem = MakeProblem(*Plan::Make(spec, {}, {}));
-    alignas(64) std::byte result[256 * kMetrics];
-    std::vector<uint64_t> scratch(static_cast<size_t>(problem->scratch_bytes() / 8));
-    Buffers buffers;
-    buffers.operands[0] = reinterpret_cast<std::byte*>(a.data());
-    buffers.operands[1] = reinterpret_cast<std::byte*>(b.data());
-    problem->PlaceResults(result, &buffers);
-    buffers.scratch = reinterpret_cast<std::byte*>(scratch.data());
     Alone alone;
-    for (int64_t i = 0; i < problem->range_count(); ++i) problem->RunHost({i}, buffers, alone);
-    if (problem->has_finish()) problem->RunHost(Step::Finish(), buffers, alone);
+    const auto results = tilewire::testing::RunAll(*problem, std::array{a, b}, false, alone, random);
     for (size_t m = 0; m < kMetrics; ++m) {
       uint64_t bits;
-      std::memcpy(&bits, result + problem->result_offset(m), 8);
+      std::memcpy(&bits, results[m].data(), 8);
       EXPECT_EQ(bits, expected[m]) << golden.name << " " << Name(static_cast<Metric>(m));
     }
   }

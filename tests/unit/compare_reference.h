@@ -40,9 +40,14 @@ inline double ValueOf(DType dtype, const Bytes& bytes, int64_t i) {
       return static_cast<double>(Read<float>(bytes, i));
     case DType::kF64:
       return Read<double>(bytes, i);
-    default:
-      return NAN;
+    case DType::kI64:  // not exactly a double
+    case DType::kU64:
+    case DType::kBool:
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  return NAN;
 }
 
 inline Pair PairOf(DType dtype, const Bytes& a, const Bytes& b, int64_t i) {

@@ -40,11 +40,11 @@ class AdmissionShare : public ::testing::Test {
     admission_->Close(Status(Code::kUnavailable, "OVER", ""));
     testing::Flush(timer_);
   }
-  Wish& Ask(const std::string& owner, int64_t bytes, bool small = false) {
+  Wish& Ask(const std::string& owner, int64_t bytes, bool small = false, const OwnLimits& own = {}) {
     Wish& wish = wishes_.emplace_back();
     wish.owner = owner;
-    wish.id = admission_->Request({.small = small, .device_bytes = bytes, .owner = owner}, TimePoint::max(),
-                                  [this, &wish](Result<Ticket> ticket) {
+    wish.id = admission_->Request({.small = small, .device_bytes = bytes, .owner = owner, .own = own},
+                                  TimePoint::max(), [this, &wish](Result<Ticket> ticket) {
                                     if (!ticket) {
                                       wish.refusal = ticket.error();
                                       return;
@@ -215,6 +215,48 @@ TEST_F(AdmissionShare, PlacesInTheQueueOfOneOwner) {
   EXPECT_TRUE(Ask("b", 700 * kMega).refusal.ok());
   EXPECT_EQ(Stats().jobs_refused_busy, 1U);
   running.ticket.reset();
+}
+
+TEST_F(AdmissionShare, LimitsOfOnesOwnAreInsteadOfThoseOfAll) {
+  Limit({.device_bytes = 764 * kMega,
+         .queue_length = 16,
+         .queue_seconds = 3600,
+         .max_in_flight_per_identity = 1,
+         .queue_length_per_identity = 1});
+  const OwnLimits own{.max_in_flight = 2, .queue_length = 2};
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Ask("a", kMega, false, own).granted());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Ask("a", kMega, false, own).refusal.ok());
+  const Status refused = Ask("a", kMega, false, own).refusal;
+  EXPECT_EQ(refused.detail()->field, "requests of yours that wait");
+  EXPECT_EQ(refused.detail()->allowed, "2 (queue_length in --policy)");
+  EXPECT_TRUE(Ask("b", kMega).granted());
+  EXPECT_FALSE(Ask("b", kMega).granted());
+  EXPECT_EQ(Ask("b", kMega).refusal.detail()->allowed, "1 (--queue-length-per-identity)");
+}
+
+TEST_F(AdmissionShare, ABoundThatChangesHoldsFromTheNextRequestOn) {
+  Limit({.device_bytes = 764 * kMega, .queue_length = 16, .queue_seconds = 3600});
+  const auto most = [](int jobs) { return OwnLimits{.max_in_flight = jobs}; };
+  Ask("a", kMega, false, most(1));
+  const Wish &second = Ask("a", kMega, false, most(1)), &small = Ask("a", kMega, true, most(1));
+  EXPECT_FALSE(second.granted() || small.granted());
+  const Wish& third = Ask("a", kMega, true, most(3));
+  EXPECT_TRUE(second.granted() && small.granted()) << "of both classes";
+  EXPECT_FALSE(third.granted()) << "three run";
+  const Wish& fourth = Ask("a", kMega, false, most(1));
+  EXPECT_TRUE(Ask("b", kMega).granted() && Ask("b", kMega, true).granted()) << "nobody waits behind him";
+  Wish* running[] = {&wishes_.front(), &*std::next(wishes_.begin()), &*std::next(wishes_.begin(), 2)};
+  for (Wish* wish : {running[0], running[1]}) {
+    wish->ticket.reset();
+    EXPECT_FALSE(third.granted() || fourth.granted()) << "one at a time";
+  }
+  running[2]->ticket.reset();
+  EXPECT_TRUE(third.granted() != fourth.granted());
+  EXPECT_TRUE(Ask("a", kMega).granted() || third.granted()) << "no bound: all go";
+  EXPECT_TRUE(third.granted() && fourth.granted());
+  for (Wish& wish : wishes_) wish.ticket.reset();
+  EXPECT_EQ(Stats().jobs_in_flight, 0U);
+  EXPECT_TRUE(Ask("a", kMega, false, most(1)).granted()) << "nothing is left behind";
 }
 
 TEST_F(AdmissionShare, ChargesAreRefusedAndCounted) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <future>
 #include <thread>
 
 #include "tests/unit/engine_arrays_testing.h"
@@ -125,6 +126,48 @@ TEST_F(StoreTest, KeysNameArraysWhileTheyAreThere) {
   EXPECT_EQ(*kept, *same);
   *two = Reservation();
   EXPECT_EQ(store->List("c", 0, 9).held_bytes, kUnit);
+}
+
+TEST_F(StoreTest, AnExpiredArrayThatGoesLateLeavesItsKeyToTheNext) {
+  Make({.bytes = 40 * kUnit, .bytes_per_identity = 40 * kUnit});
+  const auto first = Add("a", 2, {.seconds = 60, .key = "k"});
+  std::promise<void> go;
+  timer.At(timer.Now(), [late = go.get_future().share()] { late.wait(); });  // so that its timer comes late
+  time.Advance(std::chrono::seconds(60));
+  const auto second = Add("a", 3, {.key = "k"});
+  EXPECT_EQ(stats().arrays_expired, 0U);
+  go.set_value();
+  testing::Flush(timer);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(*first, *second);
+  EXPECT_EQ(stats().arrays_expired, 1U);
+  const auto again = Add("a", 3, {.key = "k"});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *second);
+}
+
+TEST_F(StoreTest, WhoWaitsForMemoryIsGivenAnEvictableArraysAsSoonAsItIsStored) {
+  Make({.bytes = 40 * kUnit, .bytes_per_identity = 40 * kUnit}, 48 * kUnit);
+  const ArraySpec spec = SpecOf({30 * kUnit});
+  auto room = store->Reserve("a", {&spec, 1}, {.evictable = true});
+  ASSERT_TRUE(room);
+  std::vector<Result<Ticket>> tickets;
+  const auto ask = [&](int64_t units) {
+    admission->Request({.device_bytes = units * kUnit}, TimePoint::max(),
+                       [&](Result<Ticket> ticket) { tickets.push_back(std::move(ticket)); });
+  };
+  ask(30);
+  ask(40);
+  ASSERT_EQ(tickets.size(), 1U);
+  ASSERT_TRUE(tickets[0]);
+  out += 30 * kUnit;
+  std::vector<ArrayParts> parts;
+  parts.push_back({tickets[0]->Split(30 * kUnit),
+                   Memory(place, 30 * kUnit, [this](auto*, size_t n) { out -= static_cast<int64_t>(n); })});
+  EXPECT_TRUE(room->Commit(std::move(parts)));
+  ASSERT_EQ(tickets.size(), 2U) << "though the job that stored it goes on";
+  EXPECT_TRUE(tickets[1]);
+  EXPECT_EQ(stats().arrays_evicted, 1U);
 }
 
 TEST_F(StoreTest, RefusesWhatIsNeverRight) {

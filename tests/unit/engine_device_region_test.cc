@@ -197,16 +197,21 @@ TEST(DeviceRegionJob, PlacesThatDoNotSuitAreRefused) {
   const auto again = testing::Register(engine->regions(), testing::All(memory));
   const auto read_only = testing::Register(engine->regions(), testing::All(fixed, false));
   ASSERT_TRUE(region && again && read_only);
-  const auto tried = [&](const std::string& from, uint64_t at, const std::string& to, uint64_t result_at) {
+  const auto tried_by = [&](const Problem& by, const std::string& from, uint64_t at, const std::string& to,
+                            uint64_t result_at) {
     JobOptions options;
     options.regions = {Part(*engine, from, at)};
     options.result_region = Part(*engine, to, result_at);
     options.result_region.field = "result";
-    const auto job = testing::Open(*engine, problem.make(), options);
+    const auto job = testing::Open(*engine, by.make(), options);
     return job ? testing::Collect(**job) ? std::string() : "failed" : job.error().detail()->field;
   };
+  const auto tried = [&](const auto&... places) { return tried_by(problem, places...); };
   EXPECT_EQ(tried(region->id, 0, region->id, 40'192), "");
   EXPECT_EQ(tried(region->id, 79'872, region->id, 0), "");
+  const Problem even = testing::TransposeProblem(DType::kF32, {64, 100}, {1, 0}, 8);  // 25,600 bytes
+  EXPECT_EQ(tried_by(even, region->id, 0, region->id, 25'600), "") << "side by side";
+  EXPECT_EQ(tried_by(even, region->id, 25'600, region->id, 0), "");
   EXPECT_EQ(tried(region->id, 0, region->id, 40'000), "result.offset") << "no multiple of 256";
   EXPECT_EQ(tried(region->id, 16, region->id, 40'192), "place.offset");
   EXPECT_EQ(tried(region->id, 80'128, region->id, 0), "place.offset") << "beyond the end";

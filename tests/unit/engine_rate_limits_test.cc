@@ -89,12 +89,58 @@ TEST(RateLimits, WhoComesWhenHeWasToldToIsLetIn) {
   EXPECT_LE(static_cast<double>(bytes), 1e6 / 3 * (passed + 1) + 200'000);
 }
 
+TEST(RateLimits, RatesOfOnesOwnAreInsteadOfThoseOfAll) {
+  RateLimits limits({.calls_per_second = 2});
+  const Rates own{.calls_per_second = 4, .bytes_per_second = 1000};
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(limits.Take("a", 0, kStart, own).ok()) << i;
+  const Status refused = limits.Take("a", 0, kStart, own);
+  EXPECT_EQ(refused.detail()->allowed, "4 (calls_per_second in --policy)");
+  EXPECT_EQ(refused.detail()->retry_after_ms, 250);
+  EXPECT_TRUE(limits.Take("b", 2000, kStart, {.bytes_per_second = 1000}).ok());
+  EXPECT_EQ(limits.Take("b", 500, kStart, {.bytes_per_second = 1000}).detail()->allowed,
+            "1000 (bytes_per_second in --policy)");
+  EXPECT_TRUE(limits.Take("c", 1 << 20, kStart).ok());
+  EXPECT_TRUE(limits.Take("c", 1 << 20, kStart).ok());
+  EXPECT_EQ(limits.Take("c", 0, kStart).detail()->allowed, "2 (--calls-per-second-per-identity)");
+}
+
+TEST(RateLimits, WhatWasTakenStaysTakenWhenTheRateChanges) {
+  RateLimits limits({});
+  const auto take = [&](double rate, TimePoint now) {
+    return limits.Take("a", 0, now, {.calls_per_second = rate});
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(take(4, kStart).ok()) << i;
+  EXPECT_EQ(take(10, kStart).detail()->retry_after_ms, 100) << "no new bucket, but it fills faster";
+  EXPECT_FALSE(take(10, kStart + milliseconds(99)).ok());
+  EXPECT_TRUE(take(10, kStart + milliseconds(100)).ok()) << "as it was told";
+  EXPECT_EQ(take(2, kStart + milliseconds(100)).detail()->retry_after_ms, 500);
+  const TimePoint later = kStart + seconds(100);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(take(10, later).ok()) << i;
+  EXPECT_TRUE(limits.Take("a", 0, later).ok()) << "no bound any more";
+  EXPECT_EQ(take(10, later).detail()->retry_after_ms, 100) << "nor a full bucket for that";
+}
+
 TEST(RateLimits, OwnersWhoseBucketsAreFullAreForgotten) {
   RateLimits limits({.calls_per_second = 10});
   for (int i = 0; i < 100'000; ++i)
     EXPECT_TRUE(limits.Take("owner " + std::to_string(i), 0, kStart + milliseconds(i)).ok());
   EXPECT_LE(limits.known(), 512U) << "some hundred are within the last tenth of a second";
   EXPECT_GE(limits.known(), 90U);
+}
+
+TEST(RateLimits, WhoHasADebtOfBytesIsNotForgottenThoughHisCallsAreBack) {
+  RateLimits limits({.calls_per_second = 10, .bytes_per_second = 1000});
+  EXPECT_TRUE(limits.Take("a", 5000, kStart).ok());
+  const TimePoint later = kStart + seconds(1);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits.Take("owner " + std::to_string(i), 1, later).ok());
+  EXPECT_EQ(limits.Take("a", 500, later).detail()->retry_after_ms, 3500) << "3000 are still owed";
+}
+
+TEST(RateLimits, WhoHasADebtOfCallsIsNotForgottenThoughHisBytesAreBack) {
+  RateLimits limits({.calls_per_second = 2, .bytes_per_second = 1000});
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(limits.Take("a", 0, kStart).ok());
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits.Take("owner " + std::to_string(i), 1, kStart).ok());
+  EXPECT_EQ(limits.Take("a", 0, kStart).detail()->retry_after_ms, 500);
 }
 
 }  // namespace

@@ -78,6 +78,21 @@ TEST(Policy, OperationsAndTheirSizesAreBounded) {
   EXPECT_TRUE(policy.MayRun("token:bob", "put", int64_t{1} << 40).ok()) << "a rule without bounds has none";
 }
 
+TEST(Policy, LimitsAreThoseOfTheRuleThatDecides) {
+  const Policy policy = Parsed(R"({"rules": [
+      {"who": ["token:ann"], "methods": ["*"], "calls_per_second": 5, "bytes_per_second": "2MiB",
+       "max_in_flight": 3, "queue_length": 1000000},
+      {"who": ["token:*"], "methods": ["*"], "calls_per_second": 7}]})");
+  const PolicyLimits ann = policy.LimitsOf("token:ann"), bob = policy.LimitsOf("token:bob");
+  EXPECT_EQ(ann.calls_per_second, 5);
+  EXPECT_EQ(ann.bytes_per_second, 2 << 20);
+  EXPECT_EQ(ann.max_in_flight, 3);
+  EXPECT_EQ(ann.queue_length, 1'000'000);
+  EXPECT_EQ(bob.calls_per_second, 7);
+  EXPECT_EQ(bob.bytes_per_second, 0) << "what a rule does not say the flags do";
+  EXPECT_EQ(policy.LimitsOf("anonymous").calls_per_second, 0);
+}
+
 TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"", "line 1 is no JSON"},
@@ -105,8 +120,22 @@ TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": 0}]})", "rules[0].max_bytes is 0"},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": 18446744073709551615}]})",
        "rules[0].max_bytes is 18446744073709551615; allowed: bytes, 1 to 16384GiB"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": "16385GiB"}]})",
+       "rules[0].max_bytes is \"16385GiB\""},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": "17592186044416GiB"}]})",
+       "rules[0].max_bytes is \"17592186044416GiB\""},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "admin": 1}]})",
        "rules[0].admin is 1; allowed: true or false"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "calls_per_second": 0}]})",
+       "rules[0].calls_per_second is 0; allowed: whole numbers, 1 to 1000000"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "calls_per_second": 2.5}]})",
+       "rules[0].calls_per_second is 2.5; allowed: whole numbers, 1 to 1000000"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "bytes_per_second": -1}]})",
+       "rules[0].bytes_per_second is -1; allowed: bytes, 1 to 16384GiB"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_in_flight": "3"}]})",
+       "rules[0].max_in_flight is \"3\"; allowed: whole numbers"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "queue_length": 1000001}]})",
+       "rules[0].queue_length is 1000001; allowed: whole numbers"},
       {R"({"rules": [{"who": ["*"], "methods": ["*"], "limits": {}}]})", "rules[0].limits is an unknown key"},
       {R"({"groups": {"a:b": ["*"]}, "rules": []})",
        "groups is \"a:b\"; allowed: names that are no identities"},

@@ -1,13 +1,14 @@
 // What is known of operations, whichever they are: attributes, checks, texts, and their work by steps.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/gaussian/problem.h"
@@ -15,9 +16,14 @@
 #include "kernels/operation/descriptor.h"
 #include "kernels/rmse/problem.h"
 #include "kernels/transpose/problem.h"
+#include "tests/unit/problem_testing.h"
 
 namespace tilewire {
 namespace {
+
+using testing::Bytes;
+using testing::RunAll;
+using testing::Threads;
 
 constexpr const Descriptor* kAll[] = {&rmse::kDescriptor, &transpose::kDescriptor, &gaussian::kDescriptor};
 
@@ -36,64 +42,14 @@ std::string ErrorOf(const Descriptor& descriptor, const std::vector<ArraySpec>& 
   return detail.field + ": " + detail.value + "; " + detail.allowed;
 }
 
-/// Arrays of a problem, with room before and behind that work must leave alone.
-class Arrays {
- public:
-  Arrays(const Problem& problem, uint64_t seed) : random_(seed) {
-    for (size_t i = 0; i < problem.operands().size(); ++i)
-      buffers_.operands[i] = Make(problem.operands()[i].bytes(), true);
-    problem.PlaceResults(Make(problem.result_bytes(), false), &buffers_);
-    buffers_.scratch = Make(problem.scratch_bytes(), false);
-    result_.resize(static_cast<size_t>(problem.result_bytes()));
-  }
-  const Buffers& buffers() const { return buffers_; }
-  const std::vector<std::byte>& result() {
-    std::memcpy(result_.data(), buffers_.results[0], result_.size());
-    return result_;
-  }
-
- private:
-  std::byte* Make(int64_t bytes, bool fill) {
-    auto& memory = memory_.emplace_back(static_cast<size_t>(bytes) + 256);
-    void* at = memory.data();
-    size_t room = memory.size();
-    auto* const data = static_cast<std::byte*>(std::align(64, static_cast<size_t>(bytes), at, room));
-    for (int64_t i = 0; fill && i < bytes; ++i) data[i] = static_cast<std::byte>(random_() >> 56);
-    return data;
-  }
-
-  std::mt19937_64 random_;
-  std::vector<std::vector<std::byte>> memory_;
-  Buffers buffers_;
-  std::vector<std::byte> result_;
-};
-
-/// Pieces on threads of their own, which count their items.
-class Threads final : public Team {
- public:
-  int threads() const override { return 3; }
-  std::vector<int> seen;
-
- private:
-  void Share(int64_t items, int64_t grain, const Pieces& body) override {
-    seen.assign(static_cast<size_t>(items), 0);
-    std::vector<std::thread> all;
-    const int64_t step = std::max<int64_t>(grain, 1);
-    for (int64_t begin = 0; begin < items; begin += step)
-      all.emplace_back([&, begin] {
-        const int64_t end = std::min(begin + step, items);
-        body(begin, end);
-        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
-      });
-    for (std::thread& each : all) each.join();
-  }
-};
-
-std::vector<std::byte> RunAll(const Problem& problem, Team& team, uint64_t seed) {
-  Arrays arrays(problem, seed);
-  for (int64_t i = 0; i < problem.range_count(); ++i) problem.RunHost({i}, arrays.buffers(), team);
-  if (problem.has_finish()) problem.RunHost(Step::Finish(), arrays.buffers(), team);
-  return arrays.result();
+/// Random bytes for its operands.
+std::vector<Bytes> OperandsOf(const Problem& problem, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Bytes> operands;
+  for (const ArraySpec& spec : problem.operands())
+    std::ranges::generate(operands.emplace_back(static_cast<size_t>(spec.bytes())),
+                          [&] { return static_cast<unsigned char>(random() >> 56); });
+  return operands;
 }
 
 TEST(Attributes, KeepTheLastValueOfAName) {
@@ -173,11 +129,13 @@ TEST(Descriptor, RefusalsNameFieldValueAndWhatIsAllowed) {
 TEST(Descriptor, WhatIsNotGivenHasItsFallback) {
   const ArraySpec spec = Spec(DType::kF64, {6});
   const auto problem = gaussian::kDescriptor.Make({&spec, 1}, {}).value();
-  Arrays arrays(*problem, 1);
-  reinterpret_cast<double*>(arrays.buffers().operands[0])[0] = 0;
+  const Bytes zeros(static_cast<size_t>(spec.bytes()));
+  std::mt19937_64 random(1);
   Alone alone;
-  problem->RunHost({0}, arrays.buffers(), alone);
-  EXPECT_NEAR(reinterpret_cast<double*>(arrays.buffers().results[0])[0], 0.3989422804014327, 1e-15);
+  const auto results = RunAll(*problem, {&zeros, 1}, false, alone, random);
+  double first;
+  std::memcpy(&first, results[0].data(), sizeof first);
+  EXPECT_NEAR(first, 0.3989422804014327, 1e-15);
 }
 
 TEST(Problem, ResultsLieAtMultiplesOf256Bytes) {
@@ -221,26 +179,31 @@ TEST(Problem, AloneOrSharedWholeOrByRangesTheBitsAreTheSame) {
   problems.push_back(MakeCopy(cube));
   Alone alone;
   Threads threads;
+  std::mt19937_64 random(1);
   for (size_t i = 0; i < problems.size(); ++i) {
+    SCOPED_TRACE(i);
     const Problem& problem = *problems[i];
-    const auto expected = RunAll(problem, alone, i);
+    const std::vector<Bytes> operands = OperandsOf(problem, i);
+    const auto expected = RunAll(problem, operands, false, alone, random);
     EXPECT_EQ(problem.range_finishes(), i < 3 && problem.range_count() == 1);
-    EXPECT_TRUE(RunAll(problem, threads, i) == expected) << i;
-    for (const int seen : threads.seen) ASSERT_EQ(seen, 1);
+    EXPECT_TRUE(RunAll(problem, operands, false, threads, random) == expected);
+    EXPECT_THAT(threads.seen, ::testing::Each(1));
     if (const auto whole = problem.Whole()) {
       EXPECT_EQ(whole->range_count(), 1);
       EXPECT_EQ(whole->range_bytes(0).end, problem.operands()[0].bytes());
-      EXPECT_TRUE(RunAll(*whole, threads, i) == expected) << i;
+      EXPECT_TRUE(RunAll(*whole, operands, false, threads, random) == expected);
     }
+    if (const auto windowed = problem.Windowed())
+      EXPECT_TRUE(RunAll(**windowed, operands, true, threads, random) == expected);
   }
 }
 
 TEST(Problem, OfACopyTheResultIsTheOperand) {
   const auto copy = MakeCopy(Spec(DType::kU16, {777'777}));
-  Arrays arrays(*copy, 4);
+  const std::vector<Bytes> operands = OperandsOf(*copy, 4);
   Threads threads;
-  copy->RunHost({0}, arrays.buffers(), threads);
-  EXPECT_EQ(std::memcmp(arrays.result().data(), arrays.buffers().operands[0], arrays.result().size()), 0);
+  std::mt19937_64 random(1);
+  EXPECT_TRUE(RunAll(*copy, operands, false, threads, random) == operands);
 }
 
 TEST(Team, AloneCoversEveryItemOnce) {

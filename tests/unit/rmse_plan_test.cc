@@ -41,6 +41,22 @@ TEST(RmsePlan, RefusesUnknownOutputsAndResultsOverTheLimit) {
             "INVALID_ARGUMENT: result.shape is (1152921504606846976); allowed: at most 2^60 bytes");
 }
 
+/// Every element of every segment, walked over by hand.
+TEST(RmsePlan, ElementsLieWhereAxesOffsetSays) {
+  const Plan plan = MakePlan(DType::kF32, {3, 4, 5, 2}, {1, 3});
+  const Layout& layout = plan.layout();
+  for (int64_t i = 0, at = 0; i < 3; ++i)
+    for (int64_t j = 0; j < 4; ++j)
+      for (int64_t k = 0; k < 5; ++k)
+        for (int64_t l = 0; l < 2; ++l, ++at)
+          ASSERT_EQ(AxesOffset(layout, false, 0, i * 5 + k) + AxesOffset(layout, true, 0, j * 2 + l), at);
+  EXPECT_EQ(AxesOffset(layout, true, 1, 3), 30) << "without the innermost axis, which is reduced: j is 3";
+  static_assert(Range{2, 5, 1, 8, 0, 0}.items() == 21);
+  int64_t rest = 0;
+  EXPECT_EQ(DivMod(int64_t{7} << 33, int64_t{2} << 33, &rest), 3);
+  EXPECT_EQ(rest, int64_t{1} << 33);
+}
+
 TEST(RmsePlan, CanonicalAxesAlternate) {
   const Plan plan = MakePlan(DType::kF32, {2, 1, 3, 4, 5, 1, 6, 7}, {3, 4, -1});
   const Layout& layout = plan.layout();

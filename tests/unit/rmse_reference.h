@@ -73,9 +73,12 @@ inline double Difference(DType dtype, const Bytes& a, const Bytes& b, int64_t i)
       return Plain<float>(a, b, i);
     case DType::kF64:
       return Plain<double>(a, b, i);
-    default:
-      return NAN;
+    case DType::kBool:
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  return NAN;
 }
 
 /// One segment: its differences in row-major order.

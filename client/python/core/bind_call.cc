@@ -54,6 +54,7 @@ void RunHere(Call& call) {
 
 void BindCall(nb::module_& module) {
   using client::CallOptions;
+  module.attr("default_attempts") = CallOptions().max_attempts;
   nb::class_<CallOptions>(module, "Options")
       .def(
           "__init__",

@@ -51,27 +51,58 @@ Status Admission::NeverFits(Demand* demand) const {
   return {};
 }
 
-Status Admission::Charge(const std::string& owner, int64_t bytes) {
-  Status status = rates_.Take(owner, bytes, timer_->Now());
+Status Admission::Charge(const std::string& owner, int64_t bytes, const Rates& own) {
+  Status status = rates_.Take(owner, bytes, timer_->Now(), own);
   if (status.ok()) return status;
   const MutexLock lock(mutex_);
   ++refused_busy_;
   return status;
 }
 
-bool Admission::HasOwnPlace(const Demand& demand) const {
-  if (limits_.max_in_flight_per_identity == 0) return true;
-  const auto own = own_in_flight_.find(demand.owner);
-  return own == own_in_flight_.end() || own->second < limits_.max_in_flight_per_identity;
+int Admission::MostInFlight(const Demand& demand) const {
+  return demand.own.max_in_flight > 0 ? demand.own.max_in_flight : limits_.max_in_flight_per_identity;
 }
 
-void Admission::CountOwn(const Demand& demand, int by) {
-  if (limits_.max_in_flight_per_identity == 0) return;
-  const auto own = own_in_flight_.try_emplace(demand.owner).first;
-  own->second += by;
-  const bool all = own->second >= limits_.max_in_flight_per_identity;
-  for (Class* c : {&small_, &bulk_}) all ? c->queue.Hold(demand.owner) : c->queue.Resume(demand.owner);
-  if (own->second == 0) own_in_flight_.erase(own);
+bool Admission::HasOwnPlace(const Demand& demand) const {
+  const auto own = own_in_flight_.find(demand.owner);
+  return own == own_in_flight_.end() || own->second.most == 0 || own->second.count < own->second.most;
+}
+
+void Admission::HoldOrResume(const std::string& owner, const InFlight& own) {
+  const bool all = own.most > 0 && own.count >= own.most;
+  for (Class* c : {&small_, &bulk_}) all ? c->queue.Hold(owner) : c->queue.Resume(owner);
+}
+
+bool Admission::Rebind(const Demand& demand) {
+  const auto own = own_in_flight_.find(demand.owner);
+  if (own == own_in_flight_.end() || own->second.most == MostInFlight(demand)) return false;
+  own->second.most = MostInFlight(demand);
+  HoldOrResume(demand.owner, own->second);
+  return true;
+}
+
+void Admission::CountOwn(Demand* demand) {
+  const int most = MostInFlight(*demand);
+  if (most == 0 && !own_in_flight_.contains(demand->owner)) return;
+  // What the owner's latest request said holds, not what this one did before it waited.
+  InFlight& own = own_in_flight_.try_emplace(demand->owner, InFlight{.most = most}).first->second;
+  ++own.count;
+  demand->counted = true;
+  HoldOrResume(demand->owner, own);
+}
+
+void Admission::UncountOwn(const Demand& demand) {
+  if (!demand.counted) return;
+  const auto own = own_in_flight_.find(demand.owner);
+  --own->second.count;
+  HoldOrResume(demand.owner, own->second);
+  ForgetOwn(demand.owner);
+}
+
+void Admission::ForgetOwn(const std::string& owner) {
+  const auto own = own_in_flight_.find(owner);
+  if (own != own_in_flight_.end() && own->second.count == 0 && room_.Count(owner) == 0)
+    own_in_flight_.erase(own);
 }
 
 bool Admission::PlaceFor(const Demand& demand) const {
@@ -87,28 +118,30 @@ bool Admission::Fits(const Demand& demand) const {
   return PlaceFor(demand) && demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
 }
 
-void Admission::Take(const Demand& demand) {
-  Class& c = ClassOf(demand);
-  c.device_bytes -= demand.device_bytes;
-  c.pinned_bytes -= demand.pinned_bytes;
+void Admission::Take(Demand* demand) {
+  Class& c = ClassOf(*demand);
+  c.device_bytes -= demand->device_bytes;
+  c.pinned_bytes -= demand->pinned_bytes;
   ++in_flight_;
-  bulk_in_flight_ += !demand.small;
-  CountOwn(demand, 1);
+  bulk_in_flight_ += !demand->small;
+  CountOwn(demand);
   ++admitted_;
 }
 
 Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision decision) {
   Status refusal;
-  Settlement settlement;
+  Settlement settlement, rebound;
   Id id = 0;
   {
     const MutexLock lock(mutex_);
+    // By a new policy: some that wait may go now.
+    if (Rebind(demand)) rebound = Settle();
     if (!closed_.ok()) {
       refusal = closed_;
     } else if (refusal = NeverFits(&demand); !refusal.ok()) {
       ++refused_limit_;
     } else if (ClassOf(demand).queue.Head() == 0 && Fits(demand)) {
-      Take(demand);
+      Take(&demand);
     } else if (refusal = MakePlace(demand, &settlement); !refusal.ok()) {
       ++refused_busy_;
     } else {
@@ -122,6 +155,7 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       }
     }
   }
+  Finish(std::move(rebound));
   Finish(std::move(settlement));
   if (id > 0) return id;
   if (refusal.ok()) {
@@ -142,7 +176,7 @@ void Admission::Release(const Demand& demand) {
     if (!demand.resident) {
       --in_flight_;
       bulk_in_flight_ -= !demand.small;
-      CountOwn(demand, -1);
+      UncountOwn(demand);
     }
     settlement = Settle();
   }

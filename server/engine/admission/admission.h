@@ -37,7 +37,9 @@ struct Demand {
   /// That it holds already, of the bulk class, by arrays that it uses: they do not go while it waits.
   int64_t held_bytes = 0;
   bool resident = false;  ///< of an array that stays, so it takes no place in flight
+  bool counted = false;   ///< among its owner's in flight
   std::string owner;      ///< whose share of places and turns it takes
+  OwnLimits own;          ///< of that owner, as of now
 };
 
 struct AdmissionLimits {
@@ -89,7 +91,8 @@ class Admission {
 
   /// Before a request: counts a call that moves so many bytes of arrays as one of its owner's. BUSY where he
   /// asks for more in a second than he may (RateLimits::Take).
-  Status Charge(const std::string& owner, int64_t bytes) TILEWIRE_EXCLUDES(mutex_);
+  /// `own` rates are instead of those of AdmissionLimits.
+  Status Charge(const std::string& owner, int64_t bytes, const Rates& own = {}) TILEWIRE_EXCLUDES(mutex_);
   /// Refuses at once what can never run (RESOURCE_EXHAUSTED `LIMIT`) and what finds no place in the queue
   /// (`BUSY`): all its owner's are taken, or all places, and nobody has more of them than he. Else it takes
   /// the last place of who has most. A waiting request is refused `BUSY` then, or after queue_seconds,
@@ -136,15 +139,25 @@ class Admission {
     std::list<std::pair<Decision, Status>> refused;
     bool reclaim = false;  ///< Reclaim() is to be called
   };
+  struct InFlight {
+    int count = 0, most = 0;  ///< 0: no bound
+  };
 
   Class& ClassOf(const Demand& demand) TILEWIRE_REQUIRES(mutex_) { return demand.small ? small_ : bulk_; }
   Status NeverFits(Demand* demand) const TILEWIRE_REQUIRES(mutex_);
   bool PlaceFor(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool Fits(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool HasOwnPlace(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
-  void Take(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
-  /// One more or less of its owner in flight.
-  void CountOwn(const Demand& demand, int by) TILEWIRE_REQUIRES(mutex_);
+  void Take(Demand* demand) TILEWIRE_REQUIRES(mutex_);
+  int MostInFlight(const Demand& demand) const;
+  /// Its owner's bound is what it says; whether that is another than before.
+  bool Rebind(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// One more or less of its owner in flight, where these are bounded.
+  void CountOwn(Demand* demand) TILEWIRE_REQUIRES(mutex_);
+  void UncountOwn(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// Where he has none in flight and none that waits.
+  void ForgetOwn(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
+  void HoldOrResume(const std::string& owner, const InFlight& own) TILEWIRE_REQUIRES(mutex_);
   void Release(const Demand& demand) TILEWIRE_EXCLUDES(mutex_);
   /// Takes what fits now for those who wait.
   Settlement Settle() TILEWIRE_REQUIRES(mutex_);
@@ -175,7 +188,7 @@ class Admission {
   RateLimits rates_;
   std::map<Id, std::unique_ptr<Waiter>> waiting_ TILEWIRE_GUARDED_BY(mutex_);
   WaitingRoom room_ TILEWIRE_GUARDED_BY(mutex_);
-  std::map<std::string, int> own_in_flight_ TILEWIRE_GUARDED_BY(mutex_);  ///< where these are bounded
+  std::map<std::string, InFlight> own_in_flight_ TILEWIRE_GUARDED_BY(mutex_);  ///< where these are bounded
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
   bool reclaims_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< Reclaim() is on its way

@@ -11,58 +11,73 @@ std::string Whole(double value) {
   return std::to_string(std::llround(value));
 }
 
-Status TooFast(size_t which, double wanted, double rate, double wait_seconds) {
+Status TooFast(size_t which, double wanted, double rate, double wait_seconds, bool own) {
   const bool calls = which == 0;
   const std::string what = calls ? "calls" : "bytes";
-  const std::string flag = calls ? "--calls-per-second-per-identity" : "--bytes-per-second-per-identity";
+  const std::string said = calls ? SaidBy(own, "calls_per_second", "--calls-per-second-per-identity")
+                                 : SaidBy(own, "bytes_per_second", "--bytes-per-second-per-identity");
   const auto ms = static_cast<int64_t>(std::ceil(wait_seconds * 1000));
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
-                 .message = "you ask for more than " + Whole(rate) + " " + what + " a second (" + flag +
-                            "); this one may come in " + std::to_string(ms) + " ms",
+                 .message = "you ask for more than " + Whole(rate) + " " + what + " a second" + said +
+                            "; this one may come in " + std::to_string(ms) + " ms",
                  .field = what + " a second",
                  .value = Whole(wanted),
-                 .allowed = Whole(rate) + " (" + flag + ")",
+                 .allowed = Whole(rate) + said,
                  .retry_after_ms = ms});
 }
 
 }  // namespace
 
-RateLimits::RateLimits(const Rates& rates)
-    : per_second_{rates.calls_per_second, rates.bytes_per_second},
-      most_{std::max(1.0, rates.calls_per_second), rates.bytes_per_second} {}
+std::string SaidBy(bool own, const char* rule_key, const char* flag) {
+  return own ? std::string(" (") + rule_key + " in --policy)" : std::string(" (") + flag + ")";
+}
 
-std::array<double, 2> RateLimits::LevelsAt(const Buckets& buckets, TimePoint now) const {
+RateLimits::Pair RateLimits::Most(const Pair& per_second) {
+  return {std::max(1.0, per_second[0]), per_second[1]};
+}
+
+RateLimits::Pair RateLimits::LevelsAt(const Buckets& buckets, const Pair& most, TimePoint now) {
   const double seconds = std::max(0.0, std::chrono::duration<double>(now - buckets.filled).count());
-  std::array<double, 2> levels{};
+  Pair levels = most;  // of what had no bound nothing was taken
   for (size_t i = 0; i < levels.size(); ++i)
-    levels[i] = std::min(most_[i], buckets.levels[i] + seconds * per_second_[i]);
+    if (buckets.per_second[i] > 0)
+      levels[i] = std::min(most[i], buckets.levels[i] + seconds * buckets.per_second[i]);
   return levels;
 }
 
-Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now) {
-  if (per_second_ == std::array{0.0, 0.0}) return {};
+Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, const Rates& own) {
+  const bool own_calls = own.calls_per_second > 0, own_bytes = own.bytes_per_second > 0;
+  const Pair per_second{own_calls ? own.calls_per_second : rates_.calls_per_second,
+                        own_bytes ? own.bytes_per_second : rates_.bytes_per_second};
+  if (per_second == Pair{0.0, 0.0}) return {};
   constexpr double kRounding = 1e-9;  // of a bucket: who comes just when he was told to finds enough
-  const std::array wanted{1.0, static_cast<double>(bytes)};
+  const Pair wanted{1.0, static_cast<double>(bytes)}, most = Most(per_second);
   const MutexLock lock(mutex_);
   const auto found = owners_.find(owner);
-  auto levels = found == owners_.end() ? most_ : LevelsAt(found->second, now);
-  for (size_t i = 0; i < levels.size(); ++i) {
-    if (per_second_[i] == 0) continue;
-    const double lacking = std::min(wanted[i], most_[i]) - levels[i];
-    if (lacking > most_[i] * kRounding)
-      return TooFast(i, wanted[i], per_second_[i], lacking / per_second_[i]);
+  Buckets buckets{most, per_second, now};
+  if (found != owners_.end()) {
+    buckets.levels = LevelsAt(found->second, most, now);
+    // From now on time brings what the new rate says, also to who is refused.
+    if (found->second.per_second != per_second) found->second = buckets;
   }
-  for (size_t i = 0; i < levels.size(); ++i) levels[i] -= wanted[i];
-  owners_.insert_or_assign(owner, Buckets{levels, now});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (per_second[i] == 0) continue;
+    const double lacking = std::min(wanted[i], most[i]) - buckets.levels[i];
+    if (lacking > most[i] * kRounding)
+      return TooFast(i, wanted[i], per_second[i], lacking / per_second[i], i == 0 ? own_calls : own_bytes);
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) buckets.levels[i] -= wanted[i];
+  owners_.insert_or_assign(owner, buckets);
   if (owners_.size() >= forget_at_) ForgetFull(now);
   return {};
 }
 
 void RateLimits::ForgetFull(TimePoint now) {
   std::erase_if(owners_, [&](const auto& owner) {
-    const auto levels = LevelsAt(owner.second, now);
-    return (per_second_[0] == 0 || levels[0] >= most_[0]) && (per_second_[1] == 0 || levels[1] >= most_[1]);
+    const Buckets& buckets = owner.second;
+    const Pair most = Most(buckets.per_second), levels = LevelsAt(buckets, most, now);
+    return levels[0] >= most[0] && levels[1] >= most[1];
   });
   forget_at_ = std::max<size_t>(256, 2 * owners_.size());
 }

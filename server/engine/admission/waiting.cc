@@ -25,9 +25,11 @@ Status NoPlace(const std::string& message, size_t taken, const std::string& allo
 
 Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
   const size_t own = room_.Count(demand.owner);
-  if (limits_.queue_length_per_identity > 0 && own >= static_cast<size_t>(limits_.queue_length_per_identity))
+  const bool by_rule = demand.own.queue_length > 0;
+  const int most = by_rule ? demand.own.queue_length : limits_.queue_length_per_identity;
+  if (most > 0 && own >= static_cast<size_t>(most))
     return NoPlace("you have all your places in the queue", own,
-                   std::to_string(limits_.queue_length_per_identity) + " (--queue-length-per-identity)");
+                   std::to_string(most) + SaidBy(by_rule, "queue_length", "--queue-length-per-identity"));
   if (room_.size() < static_cast<size_t>(limits_.queue_length)) return {};
   auto last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
   if (!last)
@@ -65,6 +67,7 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
   FairQueue& queue = ClassOf(waiter->demand).queue;
   served ? queue.Serve(id) : queue.Remove(id);
   room_.Remove(id, waiter->demand.owner);
+  ForgetOwn(waiter->demand.owner);
   bulk_waits_ -= !waiter->demand.small;
   --waits_;
   return waiter;
@@ -93,7 +96,7 @@ Admission::Granted Admission::Pump() {
     for (Id id = Next(c); id != 0; id = Next(c)) {
       auto waiter = TakeOut(id, true);
       timer_->Cancel(waiter->timer);
-      Take(waiter->demand);
+      Take(&waiter->demand);
       granted.emplace_back(std::move(waiter->decision), std::move(waiter->demand));
     }
   }

@@ -38,6 +38,7 @@ using OnOutput = std::function<void(Result<std::optional<OutputPiece>>)>;
 struct JobOptions {
   std::string identity = "anonymous";  ///< who owns it
   std::string share;                   ///< whose turns, places and rates it takes; empty: the identity's
+  OwnLimits own;                       ///< of that share, instead of the engine's
   int streams = 1;                     ///< streams that the caller would like to spread it over
   bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
   bool trace = false;       ///< keep every span

@@ -5,6 +5,16 @@
 #include "server/rpc/conversions/status.h"
 
 namespace tilewire::rpc {
+namespace {
+
+engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
+  return {.rates = {.calls_per_second = static_cast<double>(limits.calls_per_second),
+                    .bytes_per_second = static_cast<double>(limits.bytes_per_second)},
+          .max_in_flight = limits.max_in_flight,
+          .queue_length = limits.queue_length};
+}
+
+}  // namespace
 
 Call::~Call() {
   if (!record_.started()) return;
@@ -36,6 +46,7 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<en
     for (const ArraySpec& operand : operation->operands()) bytes += operand.bytes();
     if (Status status = policy->MayRun(metadata_.identity, operation->name(), bytes); !status.ok())
       co_return Fail(std::move(status));
+    options.own = OwnLimitsOf(policy->LimitsOf(metadata_.identity));
   }
   options.identity = metadata_.identity;
   options.share = metadata_.Share();

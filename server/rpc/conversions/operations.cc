@@ -29,17 +29,39 @@ constexpr Row kTable[] = {
     {v1::Operation::kCompare, &compare::kDescriptor},
 };
 
+}  // namespace
+
+std::optional<AttributeKind> KindOf(const FieldDescriptor& field) {
+  const auto type = field.cpp_type();
+  const bool small = type == FieldDescriptor::CPPTYPE_ENUM || type == FieldDescriptor::CPPTYPE_INT32;
+  if (field.is_repeated()) return small ? std::optional(AttributeKind::kIntegers) : std::nullopt;
+  if (type == FieldDescriptor::CPPTYPE_DOUBLE) return AttributeKind::kReal;
+  const bool other = type == FieldDescriptor::CPPTYPE_INT64 || type == FieldDescriptor::CPPTYPE_UINT32 ||
+                     type == FieldDescriptor::CPPTYPE_BOOL;
+  return small || other ? std::optional(AttributeKind::kInteger) : std::nullopt;
+}
+
 AttributeValue ValueOf(const google::protobuf::Message& message, const FieldDescriptor* field) {
   const auto* const reflection = message.GetReflection();
-  if (field->is_repeated()) {
+  if (field->is_repeated()) {  // enums too
     const auto all = reflection->GetRepeatedFieldRef<int32_t>(message, field);
     return std::vector<int32_t>(all.begin(), all.end());
   }
-  if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) return reflection->GetDouble(message, field);
-  return int64_t{reflection->GetEnumValue(message, field)};
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection->GetDouble(message, field);
+    case FieldDescriptor::CPPTYPE_INT32:
+      return int64_t{reflection->GetInt32(message, field)};
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return int64_t{reflection->GetUInt32(message, field)};
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection->GetInt64(message, field);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return int64_t{reflection->GetBool(message, field)};
+    default:
+      return int64_t{reflection->GetEnumValue(message, field)};
+  }
 }
-
-}  // namespace
 
 std::span<const Descriptor* const> Operations() {
   static const auto all = [] {

@@ -1,6 +1,9 @@
 // The server's table of operations, and what requests say of them. Adding an operation adds a row.
 #pragma once
 
+#include <google/protobuf/message.h>
+
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,6 +16,13 @@ namespace tilewire::rpc {
 std::span<const Descriptor* const> Operations();
 /// "rmse, transpose or gaussian_pdf"; with `last` as the last of the list.
 std::string OperationNames(const std::string& last = "");
+
+/// What an attribute may be on the wire: an enum, int32, int64, uint32 or bool; a double; repeated enums or
+/// int32. Nothing for any other field.
+std::optional<AttributeKind> KindOf(const google::protobuf::FieldDescriptor& field);
+/// The attribute that such a field of `message` is.
+AttributeValue ValueOf(const google::protobuf::Message& message,
+                       const google::protobuf::FieldDescriptor* field);
 
 /// An operation and its attributes as a message gives them.
 struct Named {

@@ -47,4 +47,9 @@ Status Policy::MayRun(const std::string& identity, std::string_view operation, i
                 "bytes", std::to_string(bytes), std::to_string(rule->max_bytes) + " of operands and results");
 }
 
+PolicyLimits Policy::LimitsOf(const std::string& identity) const {
+  const Rule* const rule = Of(identity);
+  return rule == nullptr ? PolicyLimits() : rule->limits;
+}
+
 }  // namespace tilewire::rpc

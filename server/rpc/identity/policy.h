@@ -3,7 +3,7 @@
 //   {"groups": {"staff": ["token:ann", "spiffe://example.org/ns/lab/*"]},
 //    "rules": [{"who": ["staff"], "methods": ["*"], "operations": ["*"], "admin": true},
 //              {"who": ["*"], "methods": ["Kernels.*", "Device.Describe"], "operations": ["rmse"],
-//              "max_bytes": "64MiB"}]}
+//              "max_bytes": "64MiB", "calls_per_second": 10}]}
 //
 // The first rule that names a caller decides; whom none names may do nothing. Names that a server has not are
 // errors, since a rule that never holds is a mistake.
@@ -26,6 +26,12 @@ struct PolicyWords {
   std::vector<std::string> operations;  ///< "rmse"
 };
 
+/// What a rule bounds for each identity that it names; 0: as the server's flags bound it for all.
+struct PolicyLimits {
+  int64_t calls_per_second = 0, bytes_per_second = 0;
+  int max_in_flight = 0, queue_length = 0;
+};
+
 /// One reading of the file. Immutable, so thread-safe.
 class Policy {
  public:
@@ -39,6 +45,9 @@ class Policy {
   /// The same for an operation whose operands and results have `bytes`.
   Status MayRun(const std::string& identity, std::string_view operation, int64_t bytes) const;
 
+  /// Of a caller; none where no rule names him.
+  PolicyLimits LimitsOf(const std::string& identity) const;
+
   size_t size() const { return rules_.size(); }
 
  private:
@@ -47,6 +56,7 @@ class Policy {
     std::vector<std::string> who;  ///< identities; with * at the end: all that begin so
     std::set<std::string, std::less<>> methods, operations;
     int64_t max_bytes = 0;  ///< 0: no bound
+    PolicyLimits limits;
   };
   /// Null: none names him.
   const Rule* Of(const std::string& identity) const;

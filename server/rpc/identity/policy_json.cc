@@ -60,6 +60,13 @@ int64_t BytesOf(const std::string& where, const json& value) {
   Refuse(where, value.dump(), kAllowed);
 }
 
+/// Whole numbers as the flags of the same names take them.
+int64_t CountOf(const std::string& where, const json& value) {
+  constexpr int64_t kMost = 1'000'000;
+  if (value.is_number_integer() && value >= 1 && value <= kMost) return value.get<int64_t>();
+  Refuse(where, value.dump(), "whole numbers, 1 to " + std::to_string(kMost));
+}
+
 }  // namespace
 
 /// Reads one file.
@@ -148,7 +155,9 @@ class PolicyReader {
   }
 
   Policy::Rule ReadRule(const std::string& where, const json& rule) {
-    Object(where, rule, {"who", "methods", "operations", "max_bytes", "admin"});
+    Object(where, rule,
+           {"who", "methods", "operations", "max_bytes", "admin", "calls_per_second", "bytes_per_second",
+            "max_in_flight", "queue_length"});
     Policy::Rule out;
     if (!rule.contains("who")) Refuse(where + ".who", "missing", "a list of identities and groups");
     Texts(where + ".who", rule["who"], [&](const std::string& at, const std::string& who) {
@@ -169,7 +178,21 @@ class PolicyReader {
     for (const std::string& method : words_.admin_methods)
       if (!admin.get<bool>()) out.methods.erase(method);
     if (rule.contains("max_bytes")) out.max_bytes = BytesOf(where + ".max_bytes", rule["max_bytes"]);
+    out.limits = ReadLimits(where, rule);
     return out;
+  }
+
+  static PolicyLimits ReadLimits(const std::string& where, const json& rule) {
+    PolicyLimits limits;
+    const auto read = [&](const char* key, auto* value, auto* parse) {
+      if (rule.contains(key))
+        *value = static_cast<std::decay_t<decltype(*value)>>(parse(where + "." + key, rule[key]));
+    };
+    read("calls_per_second", &limits.calls_per_second, &CountOf);
+    read("bytes_per_second", &limits.bytes_per_second, &BytesOf);
+    read("max_in_flight", &limits.max_in_flight, &CountOf);
+    read("queue_length", &limits.queue_length, &CountOf);
+    return limits;
   }
 
   const PolicyWords& words_;

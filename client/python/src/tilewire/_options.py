@@ -128,7 +128,7 @@ def make(options: CallOptions, trace: bool) -> _core.Options:
         connections=whole(options.get("connections", 0), "connections", 64),
         trace=trace,
         request_id=request_id,
-        max_attempts=whole(options.get("max_attempts", 5), "max_attempts", 1000),
+        max_attempts=whole(options.get("max_attempts", _core.default_attempts), "max_attempts", 1000),
         block_bytes=whole(options.get("block_bytes", 0), "block_bytes", 2**60),
         lanes=whole(options.get("lanes", 0), "lanes", 2**31 - 1),
         sequential=bool(options.get("sequential", False)),
