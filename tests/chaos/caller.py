@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 SETTINGS = json.loads(sys.argv[1])
+PAUSE = 0.05  # seconds after an error. A channel of gRPC 1.51 on which calls fail without a pause does not connect for half a minute
 sys.path.insert(0, SETTINGS["stubs"])
 import grpc  # noqa: E402
 from stubs import PATIENCE, UNARY, Stubs, reason  # noqa: E402
@@ -47,6 +48,8 @@ class ByStubs:
         opened = self.stubs.opened
         if error.code() != grpc.StatusCode.PERMISSION_DENIED:
             self.stubs.forget()
+        if error.code() == grpc.StatusCode.UNAVAILABLE:  # see PAUSE
+            self.stubs.close()
         return error.code().name, reason(error), error.details(), opened, self.stubs.since
 
 
@@ -106,7 +109,7 @@ class ByProgram:
 
 
 def once(caller, rng, case):
-    """One call (None: giving back what is left there), told."""
+    """One call (None: giving back what is left there), told. Whether it went well."""
     begin, said = time.monotonic(), {"case": case.name if case else "tidy"}
     try:
         if case is None:
@@ -120,6 +123,7 @@ def once(caller, rng, case):
         said["code"], said["reason"], said["text"], said["opened"], said["since"] = caller.told(error)
     said |= {"way": caller.way, "begin": begin, "end": time.monotonic()}
     print(json.dumps(said), flush=True)
+    return said["code"] == "OK"
 
 
 def main():
@@ -140,7 +144,8 @@ def main():
         try:
             word = words.get(block=not going)
         except queue.Empty:
-            once(caller, rng, rng.choice(cases))
+            if not once(caller, rng, rng.choice(cases)):
+                time.sleep(PAUSE)
             continue
         going = word == "go"
         if word == "quiet":

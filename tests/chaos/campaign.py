@@ -11,6 +11,7 @@ import os
 import pickle
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,8 @@ def disturb(world, options, what):
             break
         name = next(names)
         at = time.monotonic()
+        if options.report:
+            print(f"{at - begin:.0f} s: {name}", file=sys.stderr)
         world.tell("go")
         world.more_calls()
         what[name](world, rng)
@@ -138,6 +141,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("campaign: ended by SIGTERM"))  # so that nobody is left behind
     with tempfile.TemporaryDirectory(prefix="tilewire-chaos-") as folder:
         campaign(options, folder)
 

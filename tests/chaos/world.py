@@ -127,7 +127,6 @@ class World:
 
     def judge(self, client, said):
         self.calls += 1
-        L=globals().setdefault("L",{}); key=(client.number,said["code"],int(said["begin"])); L.setdefault(key,[0,said.get("text","")]); L[key][0]+=1
         since = said.get("since") or said["begin"]
         if said["code"] == "OK":
             if not said.get("right", True):
@@ -185,7 +184,6 @@ class World:
         self.served.resident.append((time.monotonic(), self.served.memory()))
 
     def keep_slope(self):
-        print(globals().get("L"), time.monotonic())
         """Of a server that is about to end: how long it lived, and its memory when everybody was quiet."""
         points, self.served.resident = self.served.resident, []
         if points:
