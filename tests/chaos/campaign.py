@@ -122,7 +122,9 @@ def campaign(options, folder):
         assert all(most < first + LEAK for _, first, _, most, _ in world.lives), world.lives
         bad = [line for line in served.warned if not line.startswith("warn")]
         assert not bad, bad
-        report(world, done, time.monotonic() - begin) if options.report else print(f"{world.calls} calls, {sum(done.values())} disturbances: all is right")
+        if options.report:
+            report(world, done, time.monotonic() - begin)
+        print(f"{world.calls} calls, {sum(done.values())} disturbances: all is right")
     except BaseException:
         print(f"campaign: seed {options.seed}; the server's last lines:", *served.log[-20:], sep="\n  ", file=sys.stderr)
         raise

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
-from numpy_check import gaussian_reference, rmse_reference, ulps  # noqa: E402
+from numpy_check import gaussian_reference, rmse_reference, ulps
 
 DTYPES = {"int8": 2, "uint8": 3, "int16": 4, "int32": 6, "float32": 12, "float64": 13, "complex64": 14}
 NAMES = {code: name for name, code in DTYPES.items()}
