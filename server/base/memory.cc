@@ -126,6 +126,10 @@ int AffinityCount() {
 }  // namespace
 
 int64_t UsableMemoryBytes(const std::string& root) {
+  return ReadUsableMemoryBytes(root).value_or(kGiB);
+}
+
+std::optional<int64_t> ReadUsableMemoryBytes(const std::string& root) {
   const fs::path base(root);
   int64_t usable = kUnlimited;
   auto kib = KeyedInt(base / "proc/meminfo", "MemAvailable:");
@@ -146,7 +150,8 @@ int64_t UsableMemoryBytes(const std::string& root) {
                                          KeyedInt(dir / "memory.stat", "total_inactive_file")));
     }
   }
-  return usable == kUnlimited ? kGiB : std::max<int64_t>(0, usable);
+  if (usable == kUnlimited) return std::nullopt;
+  return std::max<int64_t>(0, usable);
 }
 
 int DefaultCpuThreads(const std::string& root) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tilewire {
@@ -12,6 +13,9 @@ namespace tilewire {
 /// under it, where reclaimable file cache does not count as used. 1 GiB where nothing can be read. Never
 /// negative. `root` is the directory that holds `proc` and `sys`; other than "/" only in tests. Thread-safe.
 int64_t UsableMemoryBytes(const std::string& root = "/");
+
+/// The same; nothing where nothing can be read, as when no descriptor is left.
+std::optional<int64_t> ReadUsableMemoryBytes(const std::string& root = "/");
 
 /// Threads that can really run at once, 1 or more: the scheduling affinity of the calling thread, less what
 /// `cpu.max` (v2) or `cpu.cfs_quota_us` (v1) of its control group and of its ancestors allow, rounded up.

@@ -71,6 +71,19 @@ TEST(MemoryWatch, TellsWhenItIsShortAndOnceForEachStep) {
   EXPECT_TRUE(watch.Short()) << "what the system leaves counts too";
 }
 
+TEST(MemoryWatch, WhatCannotBeReadIsNotShort) {
+  std::optional<MemoryState> state = MemoryState{.resident = 100 << 20, .usable = 800 << 20};
+  MemoryWatch watch(400 << 20, [&] { return state; });
+  state.reset();
+  EXPECT_FALSE(watch.Short());
+  state = MemoryState{.resident = 401 << 20, .usable = 800 << 20};
+  EXPECT_TRUE(watch.Short());
+  state.reset();
+  EXPECT_FALSE(watch.Short());
+  state = MemoryState{.resident = 401 << 20, .usable = 800 << 20};
+  EXPECT_FALSE(watch.Short()) << "what was just shed has not gone yet";
+}
+
 /// A listener in a process with as little memory as a test says.
 class Shedding : public ::testing::Test {
  protected:

@@ -14,12 +14,12 @@ namespace {
 /// More than this must have come to be worth another connection.
 constexpr int64_t kStepBytes = 8 * kMiB;
 
-MemoryState OfThisProcess() {
-  MemoryState state{.usable = UsableMemoryBytes()};
+std::optional<MemoryState> OfThisProcess() {
+  const auto usable = ReadUsableMemoryBytes();
   std::ifstream statm("/proc/self/statm");
   int64_t pages = 0, resident = 0;
-  if (statm >> pages >> resident) state.resident = resident * sysconf(_SC_PAGESIZE);
-  return state;
+  if (!usable || !(statm >> pages >> resident)) return std::nullopt;
+  return MemoryState{.resident = resident * sysconf(_SC_PAGESIZE), .usable = *usable};
 }
 
 }  // namespace
@@ -27,10 +27,12 @@ MemoryState OfThisProcess() {
 MemoryWatch::MemoryWatch(int64_t most_resident, Read read)
     : most_resident_(most_resident),
       read_(read ? std::move(read) : Read(&OfThisProcess)),
-      least_usable_(read_().usable / 8) {}
+      least_usable_(read_().value_or(MemoryState{}).usable / 8) {}
 
 bool MemoryWatch::Short() {
-  const MemoryState state = read_();
+  const std::optional<MemoryState> read = read_();
+  if (!read) return false;
+  const MemoryState& state = *read;
   const bool over = most_resident_ > 0 && state.resident > most_resident_;
   near_ = state.usable < 4 * least_usable_ || (most_resident_ > 0 && state.resident > most_resident_ / 2);
   if (!over && state.usable >= least_usable_) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace tilewire::rpc {
 
@@ -15,13 +16,13 @@ struct MemoryState {
 /// Thread-compatible.
 class MemoryWatch {
  public:
-  using Read = std::function<MemoryState()>;
+  using Read = std::function<std::optional<MemoryState>()>;
   /// `most_resident` 0: only what the system leaves counts, an eighth of which at the start must stay. `read`
-  /// is asked for the state; empty: this process' own.
+  /// is asked for the state, nothing where it cannot be told; empty: this process' own.
   MemoryWatch(int64_t most_resident, Read read);
 
   /// Looks. True where memory is short, and shorter than when this was last true: what was shed since then
-  /// may still be on its way.
+  /// may still be on its way. False where the state cannot be told: nobody is shed for a file that does not open.
   bool Short();
   /// Whether it is so near that the next look should come soon.
   bool near() const { return near_; }
