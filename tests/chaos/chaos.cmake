@@ -9,5 +9,5 @@ tilewire_script_test(chaos.holders LABELS script ALONE NEEDS tilewired tilewire
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/chaos/holders_test.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire>)
 # The system's python3, because that is the one whose numpy and gRPC the install script brings.
 find_program(TILEWIRE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
-tilewire_script_test(chaos.campaign LABELS script ALONE TIMEOUT 900 NEEDS tilewired tilewire
+tilewire_script_test(chaos.campaign LABELS full ALONE TIMEOUT 900 NEEDS tilewired tilewire
   COMMAND ${TILEWIRE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/chaos/campaign.py $<TARGET_FILE:tilewired> $<TARGET_FILE:tilewire> --seed 1)
