@@ -22,7 +22,8 @@ class MemoryWatch {
   MemoryWatch(int64_t most_resident, Read read);
 
   /// Looks. True where memory is short, and shorter than when this was last true: what was shed since then
-  /// may still be on its way. False where the state cannot be told: nobody is shed for a file that does not open.
+  /// may still be on its way. False where the state cannot be told: nobody is shed for a file that does not
+  /// open.
   bool Short();
   /// Whether it is so near that the next look should come soon.
   bool near() const { return near_; }
