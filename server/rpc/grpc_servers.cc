@@ -42,7 +42,7 @@ Status GrpcServers::StartOne(WindowClass window) {
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,
                                    .queues = options_.queues > 0 ? options_.queues : DefaultQueues(),
-                                   .credentials = options_.credentials});
+                                   .credentials = options_.credentials()});
   if (!server) return server.error();
   const MutexLock lock(mutex_);
   for (const auto& [service, serving] : health_) (*server)->SetHealth(service, serving);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,8 +27,10 @@ struct GrpcServersOptions {
   ReceiveLimits receive;
   ConnectionLimits connections;
   bool reflection = false;
-  int queues = 0;                                        ///< of each; 0: by the number of cores
-  std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of all, from beyond; null: clear
+  int queues = 0;  ///< of each; 0: by the number of cores
+  /// Makes those of connections from beyond, anew for each server: they remember what gRPC has been handed.
+  /// Null: clear.
+  std::function<std::shared_ptr<grpc::ServerCredentials>()> credentials;
 };
 
 /// Near connections have a server from the start; others when the first of them comes, so that who serves

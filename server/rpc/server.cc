@@ -87,13 +87,14 @@ Status ServerImpl::Listen() {
   shared_.account_of = [this](const std::string& peer) { return listener_->AccountOf(peer); };
   const bool tls = shared_.credentials->has_tls();
   auto servers = GrpcServers::Start(
-      &shared_,
-      {.receive = options_.receive,
-       .connections = options_.connections,
-       .reflection = options_.reflection,
-       .queues = options_.queues,
-       .credentials =
-           tls ? TlsCredentials(shared_.credentials.get(), options_.client_certificates_required) : nullptr});
+      &shared_, {.receive = options_.receive,
+                 .connections = options_.connections,
+                 .reflection = options_.reflection,
+                 .queues = options_.queues,
+                 .credentials = [this, tls]() -> std::shared_ptr<grpc::ServerCredentials> {
+                   if (!tls) return nullptr;
+                   return TlsCredentials(shared_.credentials.get(), options_.client_certificates_required);
+                 }});
   if (!servers) return servers.error();
   servers_ = *std::move(servers);
   SetLive(true);
