@@ -139,13 +139,12 @@ def main():
         words.put("end")
     threading.Thread(target=listen, daemon=True).start()
     print(json.dumps({"ready": True}), flush=True)
-    going = False
+    going = paused = False
     while True:
         try:
-            word = words.get(block=not going)
+            word = words.get(block=paused or not going, timeout=PAUSE if going else None)
         except queue.Empty:
-            if not once(caller, rng, rng.choice(cases)):
-                time.sleep(PAUSE)
+            paused = not once(caller, rng, rng.choice(cases))
             continue
         going = word == "go"
         if word == "quiet":

@@ -12,77 +12,13 @@
 #include <vector>
 
 #include "server/engine/admission/admission.h"
-#include "tests/unit/engine_time_testing.h"
-#include "tests/unit/executors.h"
+#include "tests/unit/engine_admission_share_testing.h"
 
 namespace tilewire::engine {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr int64_t kMega = 1 << 20;
-
-/// One request and what became of it.
-struct Wish {
-  std::string owner;
-  Admission::Id id = 0;
-  std::optional<Ticket> ticket;
-  Status refusal;
-  int order = 0;  ///< among all that were granted
-  bool granted() const { return order > 0; }
-};
-
-class AdmissionShare : public ::testing::Test {
- protected:
-  ~AdmissionShare() override {
-    // Tickets that go let nobody in whose wish is gone already.
-    admission_->Close(Status(Code::kUnavailable, "OVER", ""));
-    testing::Flush(timer_);
-  }
-  Wish& Ask(const std::string& owner, int64_t bytes, bool small = false, const OwnLimits& own = {}) {
-    Wish& wish = wishes_.emplace_back();
-    wish.owner = owner;
-    wish.id = admission_->Request({.small = small, .device_bytes = bytes, .owner = owner, .own = own},
-                                  TimePoint::max(), [this, &wish](Result<Ticket> ticket) {
-                                    if (!ticket) {
-                                      wish.refusal = ticket.error();
-                                      return;
-                                    }
-                                    wish.ticket = *std::move(ticket);
-                                    wish.order = ++granted_;
-                                  });
-    return wish;
-  }
-  void Limit(const AdmissionLimits& limits) { admission_.emplace(limits, &timer_, &executor_); }
-  /// One running job after the other, those whom that lets in too, in the order in which they were: each
-  /// after so long that nobody overtakes who waits.
-  void EndAll() {
-    for (;;) {
-      Wish* first = nullptr;
-      for (Wish& wish : wishes_)
-        if (wish.ticket && (!first || wish.order < first->order)) first = &wish;
-      if (!first) return;
-      time_.Advance(kOvertakenAtMost);
-      first->ticket.reset();
-    }
-  }
-  EngineStats Stats() const {
-    EngineStats stats;
-    admission_->Snapshot(&stats);
-    return stats;
-  }
-
-  ManualTime time_;
-  Timer timer_{&time_};
-  tilewire::testing::AtOnce executor_;
-  /// Bulk has 700 MiB, the small class 64.
-  std::optional<Admission> admission_{
-      std::in_place, AdmissionLimits{.device_bytes = 764 * kMega, .queue_length = 256, .queue_seconds = 3600},
-      &timer_, &executor_};
-  std::list<Wish> wishes_;  ///< after the admission: tickets go before it
-  int granted_ = 0;
-};
 
 TEST_F(AdmissionShare, NineWithOneEachBesideOneWhoFillsTheQueue) {
   // One job at a time, all of the same size: with ten who are active each of the nine has ended after ten
@@ -98,44 +34,6 @@ TEST_F(AdmissionShare, NineWithOneEachBesideOneWhoFillsTheQueue) {
     for (const Wish* wish : nine) EXPECT_LE(wish->order - before, 10) << wish->owner;
     EXPECT_EQ(granted_ - before, 249) << "nobody is passed over";
     EXPECT_EQ(Stats().jobs_in_flight, 0U);
-  }
-}
-
-TEST_F(AdmissionShare, WhileSeveralAreActiveEachHasAnEvenShareOfThePlaces) {
-  for (const bool small : {false, true}) {
-    SCOPED_TRACE(small);
-    wishes_.clear();
-    time_.Advance(Shares::kRecent);
-    Limit({.device_bytes = 764 * kMega, .max_in_flight = 64, .queue_seconds = 3600, .shared_in_flight = 12});
-    const auto in_flight = [&](const std::string& owner) {
-      return std::count_if(wishes_.begin(), wishes_.end(),
-                           [&](const Wish& wish) { return wish.owner == owner && wish.ticket; });
-    };
-    const auto end_one = [&](const std::string& owner) {
-      for (Wish& wish : wishes_)
-        if (wish.owner == owner && wish.ticket) return wish.ticket.reset();
-    };
-    for (int i = 0; i < 100; ++i) Ask("greedy", kMega / 4, small);
-    const auto alone = in_flight("greedy");
-    EXPECT_EQ(alone, small ? 64 : 48) << "who is alone has as many as there are";
-    Wish& first = Ask("other", kMega / 4, small);
-    while (in_flight("greedy") > 7) end_one("greedy");
-    EXPECT_TRUE(first.granted());
-    end_one("greedy");
-    end_one("greedy");
-    EXPECT_EQ(in_flight("greedy"), 6) << "half of 12";
-    EXPECT_TRUE(Ask("greedy", kMega, !small).granted()) << "the other class has shares of its own";
-    for (int i = 0; i < 8; ++i) EXPECT_TRUE(Ask("one of more: " + std::to_string(i), 1, small).granted());
-    for (int i = 0; i < 4; ++i) end_one("greedy");
-    EXPECT_EQ(in_flight("greedy"), 2 + (small ? 1 : 1)) << "two at least, and one of the other class";
-    wishes_.remove_if([](const Wish& wish) { return wish.ticket && wish.owner != "greedy"; });
-    time_.Advance(Shares::kRecent - milliseconds(1));
-    end_one("greedy");
-    EXPECT_LE(in_flight("greedy"), 3) << "they were here a moment ago";
-    time_.Advance(milliseconds(1));
-    end_one("greedy");
-    EXPECT_GT(in_flight("greedy"), 12) << "alone again";
-    EXPECT_EQ(Stats().jobs_refused_busy, 0U);
   }
 }
 
