@@ -49,6 +49,7 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
       .queue_seconds = config.queue_seconds,
       .max_in_flight_per_identity = static_cast<int>(config.max_in_flight_per_identity),
       .queue_length_per_identity = static_cast<int>(config.queue_length_per_identity),
+      .shared_in_flight = config.shared_in_flight >= 0 ? config.shared_in_flight : 2 * DefaultCpuThreads(),
       .rates = {.calls_per_second = static_cast<double>(config.calls_per_second_per_identity),
                 .bytes_per_second = static_cast<double>(config.bytes_per_second_per_identity)},
       .max_streams = config.max_streams,

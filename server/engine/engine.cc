@@ -56,6 +56,7 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
                   .queue_seconds = options_.queue_seconds,
                   .max_in_flight_per_identity = options_.max_in_flight_per_identity,
                   .queue_length_per_identity = options_.queue_length_per_identity,
+                  .shared_in_flight = options_.shared_in_flight,
                   .rates = options_.rates},
                  &timer_, &admitter_),
       planner_({.lanes = options_.lanes,

@@ -43,6 +43,7 @@ struct EngineOptions {
   double queue_seconds = 10;
   /// Of each owner of jobs; 0: no bound of his own.
   int max_in_flight_per_identity = 0, queue_length_per_identity = 0;
+  int shared_in_flight = 0;  ///< AdmissionLimits
   Rates rates;
   int max_streams = kDefaultMaxStreams;  ///< of one job
   /// Staging blocks of one operand or of the result beside the one that each stream fills: one being copied,

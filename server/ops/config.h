@@ -47,6 +47,7 @@ struct Config {
   double handshake_seconds = rpc::ConnectionLimits().handshake_seconds;
   /// Of each caller; 0: no bound of his own.
   int64_t max_in_flight_per_identity = 0, queue_length_per_identity = 0;
+  int shared_in_flight = -1;  ///< for callers that are active together; -1: twice the processors
   int64_t arrays_per_identity = 0, regions_per_identity = 0;  ///< 0: MostOfOne()
   int64_t calls_per_second_per_identity = 0, bytes_per_second_per_identity = 0;
   int late_ms = 20;               ///< that unary calls may wait before more are refused; 0: any time

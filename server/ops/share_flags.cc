@@ -55,6 +55,11 @@ void AddShareFlags(std::vector<Flag>* flags) {
                     }});
   flags->push_back(Number("max-in-flight-per-identity", &Config::max_in_flight_per_identity,
                           "Jobs of one caller that run at once; further ones wait"));
+  flags->push_back(
+      Default(Whole("shared-in-flight", &Config::shared_in_flight, 0, 65536,
+                    "Jobs, small and large each, of which callers have even shares, two at least, while "
+                    "several are active; who is alone has --max-in-flight; 0: whoever comes first"),
+              "twice the processors"));
   flags->push_back(Number("queue-length-per-identity", &Config::queue_length_per_identity,
                           "Jobs of one caller that may wait for admission"));
   flags->push_back(Number("arrays-per-identity", &Config::arrays_per_identity,

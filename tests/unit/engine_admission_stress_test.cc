@@ -87,6 +87,7 @@ void Client(ManualTime& time, Admission& admission, Ledger& ledger, Counts& coun
     const bool small = random() % 3 == 0;
     held->demand = {small, static_cast<int64_t>(1 + random() % (small ? 60 : 400)),
                     static_cast<int64_t>(random() % (small ? 8 : 40))};
+    held->demand.owner = seed % 2 == 0 ? "ann" : "bob";
     all.push_back(held);
     const TimePoint deadline =
         random() % 4 == 0 ? time.Now() + std::chrono::microseconds(random() % 500) : TimePoint::max();
@@ -120,7 +121,8 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
                        .pinned_bytes = kSmallPinned + kBulkPinned,
                        .max_in_flight = kMaxInFlight,
                        .queue_length = 10,
-                       .queue_seconds = 0.001},
+                       .queue_seconds = 0.001,
+                       .shared_in_flight = 8},
                       &timer, &executor);
   Ledger ledger;
   Counts counts;

@@ -57,6 +57,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
                                        "region-bytes",
                                        "region-bytes-per-identity",
                                        "max-in-flight-per-identity",
+                                       "shared-in-flight",
                                        "queue-length-per-identity",
                                        "arrays-per-identity",
                                        "regions-per-identity",
@@ -74,6 +75,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.block_bytes, defaults.block_bytes);
   EXPECT_EQ(config.overlap, defaults.overlap);
   EXPECT_EQ(config.max_in_flight, defaults.max_in_flight);
+  EXPECT_EQ(config.shared_in_flight, defaults.shared_in_flight);
   EXPECT_EQ(config.queue_length, defaults.queue_length);
   EXPECT_EQ(config.queue_seconds, defaults.queue_seconds);
   EXPECT_EQ(config.idle_seconds, defaults.idle_seconds);
@@ -128,7 +130,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 60u);
+  EXPECT_EQ(names.size(), 61u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

@@ -27,6 +27,7 @@ Admission::Admission(const AdmissionLimits& limits, Timer* timer, Executor* exec
   for (Class* c : {&small_, &bulk_}) {
     c->device_bytes = c->device_whole;
     c->pinned_bytes = c->pinned_whole;
+    c->shares = Shares(limits.shared_in_flight);
   }
 }
 
@@ -65,20 +66,28 @@ int Admission::MostInFlight(const Demand& demand) const {
 }
 
 bool Admission::HasOwnPlace(const Demand& demand) const {
+  if ((demand.small ? small_ : bulk_).shares.Full(demand.owner)) return false;
   const auto own = own_in_flight_.find(demand.owner);
   return own == own_in_flight_.end() || own->second.most == 0 || own->second.count < own->second.most;
 }
 
-void Admission::HoldOrResume(const std::string& owner, const InFlight& own) {
-  const bool all = own.most > 0 && own.count >= own.most;
-  for (Class* c : {&small_, &bulk_}) all ? c->queue.Hold(owner) : c->queue.Resume(owner);
+void Admission::HoldOrResume(const std::string& owner) {
+  const auto own = own_in_flight_.find(owner);
+  const bool all =
+      own != own_in_flight_.end() && own->second.most > 0 && own->second.count >= own->second.most;
+  for (Class* c : {&small_, &bulk_})
+    all || c->shares.Full(owner) ? c->queue.Hold(owner) : c->queue.Resume(owner);
+}
+
+void Admission::HoldOrResume(const Shares::Changed& owners) {
+  for (const std::string& owner : owners) HoldOrResume(owner);
 }
 
 bool Admission::Rebind(const Demand& demand) {
   const auto own = own_in_flight_.find(demand.owner);
   if (own == own_in_flight_.end() || own->second.most == MostInFlight(demand)) return false;
   own->second.most = MostInFlight(demand);
-  HoldOrResume(demand.owner, own->second);
+  HoldOrResume(demand.owner);
   return true;
 }
 
@@ -89,14 +98,14 @@ void Admission::CountOwn(Demand* demand) {
   InFlight& own = own_in_flight_.try_emplace(demand->owner, InFlight{.most = most}).first->second;
   ++own.count;
   demand->counted = true;
-  HoldOrResume(demand->owner, own);
+  HoldOrResume(demand->owner);
 }
 
 void Admission::UncountOwn(const Demand& demand) {
   if (!demand.counted) return;
   const auto own = own_in_flight_.find(demand.owner);
   --own->second.count;
-  HoldOrResume(demand.owner, own->second);
+  HoldOrResume(demand.owner);
   ForgetOwn(demand.owner);
 }
 
@@ -145,6 +154,15 @@ bool Admission::PlaceFor(const Demand& demand) const {
   return in_flight_ < limits_.max_in_flight && place && HasOwnPlace(demand);
 }
 
+void Admission::Comes(const Demand& demand) {
+  HoldOrResume(ClassOf(demand).shares.Came(demand.owner, timer_->Now()));
+}
+
+void Admission::LeavesUnserved(const Demand& demand) {
+  ReturnOwnBytes(demand);
+  HoldOrResume(ClassOf(demand).shares.Left(demand.owner, false, timer_->Now()));
+}
+
 bool Admission::Fits(const Demand& demand) const {
   const Class& c = demand.small ? small_ : bulk_;
   return PlaceFor(demand) && demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
@@ -157,6 +175,7 @@ void Admission::Take(Demand* demand) {
   ++in_flight_;
   bulk_in_flight_ += !demand->small;
   CountOwn(demand);
+  HoldOrResume(c.shares.Took(demand->owner));
   ++admitted_;
 }
 
@@ -174,10 +193,10 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
       ++refused_limit_;
     } else if (refusal = TakeOwnBytes(&demand); !refusal.ok()) {
       ++(refusal.reason() == "LIMIT" ? refused_limit_ : refused_busy_);
-    } else if (ClassOf(demand).queue.Head() == 0 && Fits(demand)) {
+    } else if (Comes(demand); ClassOf(demand).queue.Head() == 0 && Fits(demand)) {
       Take(&demand);
     } else if (refusal = MakePlace(demand, &settlement); !refusal.ok()) {
-      ReturnOwnBytes(demand);
+      LeavesUnserved(demand);
       ++refused_busy_;
     } else {
       id = Wait(demand, deadline, std::move(decision));
@@ -213,6 +232,7 @@ void Admission::Release(const Demand& demand) {
       --in_flight_;
       bulk_in_flight_ -= !demand.small;
       UncountOwn(demand);
+      HoldOrResume(c.shares.Left(demand.owner, true, timer_->Now()));
     }
     settlement = Settle();
   }

@@ -2,8 +2,9 @@
 //
 // Two classes: small requests own a fixed slice of device and staging bytes, so a queue of bulk jobs never
 // holds them up; bulk has the rest, and at most three quarters of the places in flight. Within a class owners
-// take turns (FairQueue). Whose turn it is may be overtaken by others' requests while it waits for memory,
-// for kOvertakenAtMost; requests of one owner never overtake each other.
+// take turns (FairQueue), and none has more in flight than his share of what keeps the machine busy (Shares).
+// Whose turn it is may be overtaken by others' requests while it waits for memory, for kOvertakenAtMost;
+// requests of one owner never overtake each other.
 #pragma once
 
 #include <atomic>
@@ -25,6 +26,7 @@
 #include "server/base/timing.h"
 #include "server/engine/admission/fair_queue.h"
 #include "server/engine/admission/rate_limits.h"
+#include "server/engine/admission/shares.h"
 #include "server/engine/admission/waiting_room.h"
 
 namespace tilewire::engine {
@@ -51,7 +53,8 @@ struct AdmissionLimits {
   double queue_seconds = 10;
   /// Of each owner; 0: no bound of his own. Who has all his places waits in the queue.
   int max_in_flight_per_identity = 0, queue_length_per_identity = 0;
-  Rates rates;  ///< as Charge() looks at
+  int shared_in_flight = 0;  ///< places of each class that its owners share while there are several (Shares)
+  Rates rates;               ///< as Charge() looks at
 };
 
 /// So long may others' requests pass the one whose turn it is, from when it first had nothing but too little
@@ -126,6 +129,7 @@ class Admission {
     int64_t device_bytes = 0, pinned_bytes = 0;  ///< free
     int64_t device_whole = 0, pinned_whole = 0;
     FairQueue queue;
+    Shares shares;
   };
   struct Waiter {
     Demand demand;
@@ -149,7 +153,10 @@ class Admission {
   bool PlaceFor(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool Fits(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool HasOwnPlace(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
+  /// It is to wait or to be let in.
+  void Comes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   void Take(Demand* demand) TILEWIRE_REQUIRES(mutex_);
+  void LeavesUnserved(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   int MostInFlight(const Demand& demand) const;
   /// Its owner's bound is what it says; whether that is another than before.
   bool Rebind(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
@@ -162,7 +169,9 @@ class Admission {
   void ReturnOwnBytes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   /// Where he has none in flight and none that waits.
   void ForgetOwn(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
-  void HoldOrResume(const std::string& owner, const InFlight& own) TILEWIRE_REQUIRES(mutex_);
+  /// By his own bound and by his share.
+  void HoldOrResume(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
+  void HoldOrResume(const Shares::Changed& owners) TILEWIRE_REQUIRES(mutex_);
   void Release(const Demand& demand) TILEWIRE_EXCLUDES(mutex_);
   /// Takes what fits now for those who wait.
   Settlement Settle() TILEWIRE_REQUIRES(mutex_);

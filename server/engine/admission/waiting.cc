@@ -66,7 +66,7 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
   waiting_.erase(it);
   FairQueue& queue = ClassOf(waiter->demand).queue;
   served ? queue.Serve(id) : queue.Remove(id);
-  if (!served) ReturnOwnBytes(waiter->demand);
+  if (!served) LeavesUnserved(waiter->demand);
   room_.Remove(id, waiter->demand.owner);
   ForgetOwn(waiter->demand.owner);
   bulk_waits_ -= !waiter->demand.small;
