@@ -94,7 +94,8 @@ class Holders(unittest.TestCase):
 
     def attack(self, name, streams, limit, hold, *flags):
         """`hold(server, ended)` holds something by so many streams and returns once ended() of them are."""
-        with serving("--max-in-flight", str(PLACES), "--block-bytes", str(CHUNK), *flags) as server:
+        # Without shares of places, which would keep the attackers from holding them all.
+        with serving("--max-in-flight", str(PLACES), "--shared-in-flight", "0", "--block-bytes", str(CHUNK), *flags) as server:
             usual = [self.honest(server) for _ in range(5)]
             self.assertNotIn(None, usual, server.log)
             calls, over = [], threading.Event()

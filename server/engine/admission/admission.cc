@@ -154,15 +154,6 @@ bool Admission::PlaceFor(const Demand& demand) const {
   return in_flight_ < limits_.max_in_flight && place && HasOwnPlace(demand);
 }
 
-void Admission::Comes(const Demand& demand) {
-  HoldOrResume(ClassOf(demand).shares.Came(demand.owner, timer_->Now()));
-}
-
-void Admission::LeavesUnserved(const Demand& demand) {
-  ReturnOwnBytes(demand);
-  HoldOrResume(ClassOf(demand).shares.Left(demand.owner, false, timer_->Now()));
-}
-
 bool Admission::Fits(const Demand& demand) const {
   const Class& c = demand.small ? small_ : bulk_;
   return PlaceFor(demand) && demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
@@ -185,8 +176,9 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
   Id id = 0;
   {
     const MutexLock lock(mutex_);
-    // By a new policy: some that wait may go now.
-    if (Rebind(demand)) rebound = Settle();
+    // By a new policy, or since others are gone: some that wait may go now.
+    const bool anew = Rebind(demand);
+    if (LooksAgain() || anew) rebound = Settle();
     if (!closed_.ok()) {
       refusal = closed_;
     } else if (refusal = NeverFits(&demand); !refusal.ok()) {
@@ -259,6 +251,7 @@ int64_t Admission::LackingBytes() {
 Admission::Settlement Admission::Settle() {
   Settlement settlement{.granted = Pump()};
   if (!reclaims_ && LackingBytes() > 0) reclaims_ = settlement.reclaim = true;
+  LookLater();
   return settlement;
 }
 

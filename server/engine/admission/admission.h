@@ -155,6 +155,11 @@ class Admission {
   bool HasOwnPlace(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   /// It is to wait or to be let in.
   void Comes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// Shares as of now: whether somebody has another.
+  bool LooksAgain() TILEWIRE_REQUIRES(mutex_);
+  /// While somebody waits the timer looks at shares again when they may change though nobody comes or leaves.
+  void LookLater() TILEWIRE_REQUIRES(mutex_);
+  void LookNow(uint64_t look) TILEWIRE_EXCLUDES(mutex_);
   void Take(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   void LeavesUnserved(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   int MostInFlight(const Demand& demand) const;
@@ -206,6 +211,8 @@ class Admission {
   std::map<std::string, int64_t> own_bytes_ TILEWIRE_GUARDED_BY(mutex_);  ///< on the device; where bounded
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  Timer::Id look_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< LookNow() is on its way; only while somebody waits
+  uint64_t looks_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< which of them that is
   bool reclaims_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< Reclaim() is on its way
   std::atomic<int> bulk_waits_{0}, waits_{0};
   std::function<bool(int64_t bytes)> reclaim_;

@@ -23,6 +23,7 @@ void Shares::Forget(TimePoint now) {
       continue;
     }
     latest_.pop_front();
+    full_ -= oldest->second.full;
     owners_.erase(oldest);
   }
 }
@@ -56,6 +57,17 @@ Shares::Changed Shares::Left(const std::string& owner, bool took, TimePoint now)
   return Review(before, it);
 }
 
+Shares::Changed Shares::Looked(TimePoint now) {
+  const int before = Most();
+  Forget(now);
+  return owners_.empty() ? Changed{} : Review(before, owners_.begin());
+}
+
+std::optional<TimePoint> Shares::Due() const {
+  if (full_ == 0) return std::nullopt;
+  return latest_.front()->second.last + kRecent;
+}
+
 bool Shares::Full(const std::string& owner) const {
   const auto it = owners_.find(owner);
   return it != owners_.end() && it->second.full;
@@ -76,6 +88,7 @@ void Shares::Look(Owners::iterator owner, int most, Changed* changed) {
   const bool full = owner->second.took >= most;
   if (full == owner->second.full) return;
   owner->second.full = full;
+  full_ += full ? 1 : -1;
   changed->push_back(owner->first);
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ class Shares {
   Changed Took(const std::string& owner);
   /// One that has come is over, where it had a place or not.
   Changed Left(const std::string& owner, bool took, TimePoint now);
+  /// Time has passed, and nobody came or left.
+  Changed Looked(TimePoint now);
+  /// When that may change something; none where nobody lacks a place.
+  std::optional<TimePoint> Due() const;
   /// Whether he has all the places that are his.
   bool Full(const std::string& owner) const;
 
@@ -52,9 +57,10 @@ class Shares {
   void Forget(TimePoint now);
   /// Looks anew at him, or at all where each one's share was another `before`.
   Changed Review(int before, Owners::iterator owner);
-  static void Look(Owners::iterator owner, int most, Changed* changed);
+  void Look(Owners::iterator owner, int most, Changed* changed);
 
   int places_;
+  int full_ = 0;  ///< owners
   Owners owners_;
   std::list<Owners::iterator> latest_;  ///< by `last`, or by when it was looked at
 };

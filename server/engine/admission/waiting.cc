@@ -45,6 +45,44 @@ Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
   return {};
 }
 
+void Admission::Comes(const Demand& demand) {
+  HoldOrResume(ClassOf(demand).shares.Came(demand.owner, timer_->Now()));
+}
+
+void Admission::LeavesUnserved(const Demand& demand) {
+  ReturnOwnBytes(demand);
+  HoldOrResume(ClassOf(demand).shares.Left(demand.owner, false, timer_->Now()));
+}
+
+bool Admission::LooksAgain() {
+  bool changed = false;
+  for (Class* c : {&small_, &bulk_}) {
+    const auto owners = c->shares.Looked(timer_->Now());
+    HoldOrResume(owners);
+    changed = changed || !owners.empty();
+  }
+  return changed;
+}
+
+void Admission::LookLater() {
+  if (look_ != 0 || waiting_.empty()) return;
+  std::optional<TimePoint> due;
+  for (const Class* c : {&small_, &bulk_})
+    if (const auto at = c->shares.Due()) due = due ? std::min(*due, *at) : *at;
+  if (due) look_ = timer_->At(*due, [this, look = ++looks_] { LookNow(look); });
+}
+
+void Admission::LookNow(uint64_t look) {
+  Settlement settlement;
+  {
+    const MutexLock lock(mutex_);
+    if (look == looks_) look_ = 0;  // else it was cancelled too late, and another is on its way
+    LooksAgain();
+    settlement = Settle();
+  }
+  Finish(std::move(settlement));
+}
+
 Admission::Id Admission::Wait(Demand demand, TimePoint deadline, Decision decision) {
   const Id id = ++last_id_;
   const auto bound =
@@ -71,6 +109,7 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
   ForgetOwn(waiter->demand.owner);
   bulk_waits_ -= !waiter->demand.small;
   --waits_;
+  if (waiting_.empty()) timer_->Cancel(std::exchange(look_, 0));
   return waiter;
 }
 
