@@ -1,9 +1,10 @@
-"""Clang's thread-safety analysis over server/, client/ and tests/devices/: who touches what a Mutex guards, without it, is an error.
+"""Clang reads sources one by one: those that a build compiles together (the builds of people and of releases do not) must be right alone, and who
+touches what a Mutex guards, without it, is an error.
 
 Usage: thread_safety.py ROOT BUILD [--only REGEX] [--clang PROGRAM] [--jobs N] [--list]
 
-BUILD is a finished build: its compile_commands.json says where headers are, and it holds the generated ones. Only
-sources that see server/base/thread_annotations.h are looked at, since nothing else can be wrong: other locks are not
+BUILD is a finished build: its compile_commands.json says where headers are and what is compiled together, and it holds the generated ones.
+Beside those, sources of server/, client/ and tests/devices/ that see server/base/thread_annotations.h are looked at; other locks are not
 allowed (includes.py). Exit status 1: something is wrong; 77: no clang here that can read the sources.
 """
 import argparse
@@ -22,7 +23,8 @@ import includes
 
 CLANGS = ("clang++-16", "clang++-17", "clang++-18", "clang++-19", "clang++")
 OLDEST = 16  # older ones do not read libstdc++'s C++20
-FOLDERS = ("server/", "client/", "tests/devices/")
+FOLDERS = ("server/", "client/", "tests/devices/")  # what may have locks
+TESTS = ("tests/", "kernels/bench/")  # read alone by the dev build: --full
 MARK = "server/base/thread_annotations.h"
 FLAGS = ("-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-Wthread-safety-beta", "-Werror=thread-safety",
          "-Werror=thread-safety-beta")
@@ -68,9 +70,10 @@ def sources(root, build):
     """(path, folder to run in, flags) of every source to look at, and those that the build does not know."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(source, root): entry for entry in json.load(file) for source in compiled(entry)}
+    together = {path for path, entry in commands.items() if TOGETHER.search(entry["file"]) and not path.startswith(TESTS)}
     tree = includes.Includes(root)
-    marked = [path for path in tree.files
-              if path.startswith(FOLDERS) and path.endswith(".cc") and MARK in tree.reached(path)]
+    marked = [path for path in tree.files if path in together or
+              path.startswith(FOLDERS) and path.endswith(".cc") and MARK in tree.reached(path)]
     known = [(path, commands[path]["directory"], kept_flags(commands[path]["command"]))
              for path in marked if path in commands]
     unknown = [path for path in marked if path not in commands]
@@ -147,7 +150,7 @@ def main():
             status, text = future.result()
             if status != 0:
                 wrong += 1
-                print(f"{path}: not thread-safe, or unreadable:\n{text}")
+                print(f"{path}: not thread-safe, or does not compile alone:\n{text}")
     for path in unknown:
         print(f"{path}: not part of this build, not looked at")
     print(f"thread safety: {len(known)} sources, {wrong} wrong")

@@ -46,8 +46,8 @@ MISTAKES = {
 }
 
 
-def run(sources):
-    """Exit status and output over a tree of these sources, {path: text}."""
+def run(sources, together=()):
+    """Exit status and output over a tree of these sources, {path: text}; those of `together` are compiled as one."""
     with tempfile.TemporaryDirectory() as root:
         os.makedirs(os.path.join(root, "server/base"))
         for header in HEADERS:
@@ -56,7 +56,14 @@ def run(sources):
         for path, text in sources.items():
             with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                 file.write(text)
-            commands.append({"directory": root, "file": os.path.join(root, path), "command": f"c++ -I{root} -std=c++20"})
+            if path not in together:
+                commands.append({"directory": root, "file": os.path.join(root, path), "command": f"c++ -I{root} -std=c++20"})
+        if together:
+            one = os.path.join(root, "Unity/unity_0_cxx.cxx")
+            os.makedirs(os.path.dirname(one))
+            with open(one, "w", encoding="utf-8") as file:
+                file.writelines(f'#include "{os.path.join(root, path)}"\n' for path in together)
+            commands.append({"directory": root, "file": one, "command": f"c++ -I{root} -std=c++20"})
         with open(os.path.join(root, "compile_commands.json"), "w", encoding="utf-8") as file:
             json.dump(commands, file)
         command = [sys.executable, "-B", os.path.join(HERE, "thread_safety.py"), root, root]
@@ -77,6 +84,13 @@ class ThreadSafety(unittest.TestCase):
         self.assertEqual(len(lines), len(MISTAKES), output)
         for line, complaint in zip(lines, MISTAKES.values()):
             self.assertIn(complaint, line)
+
+    def test_what_is_compiled_together_must_compile_alone(self):
+        first, second = "server/base/first.cc", "server/base/second.cc"
+        status, output = run({first: "inline int One() { return 1; }\n", second: "int Two() { return One() + One(); }\n"}, (first, second))
+        self.assertEqual(status, 1, output)
+        self.assertIn("2 sources, 1 wrong", output)
+        self.assertIn(f"{second}: not thread-safe, or does not compile alone", output)
 
 
 if __name__ == "__main__":
