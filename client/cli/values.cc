@@ -79,8 +79,10 @@ double NumberAt(const Values& values, size_t index) {
 }
 
 /// A number of JSON, or a word where JSON has no number. Doubles are not our shortest text: nlohmann prints
-/// numbers itself, also so that they read back the same.
+/// numbers itself, also so that they read back the same. ("-0" would be read as an integer, which has no such
+/// zero.)
 ordered_json JsonNumber(const Values& values, size_t index, const std::string& text) {
+  if (text == "-0") return -0.0;
   if (values.spec.dtype == DType::kF64 && std::isfinite(At<double>(values, index)))
     return At<double>(values, index);
   const ordered_json number = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);

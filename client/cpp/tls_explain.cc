@@ -12,6 +12,8 @@
 
 #include <memory>
 
+#include "client/cpp/no_broken_pipes.h"
+
 namespace tilewire::client {
 namespace {
 
@@ -95,6 +97,7 @@ std::string Outcome(SSL* session, bool verified) {
 
 std::string ExplainTls(const std::string& address, const ConnectOptions& options) {
   if (address.starts_with("unix:")) return "";
+  const NoBrokenPipes no_broken_pipes;  // OpenSSL writes to sockets without MSG_NOSIGNAL
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   ERR_clear_error();

@@ -21,6 +21,6 @@ function(tilewire_integration_test name labels)
   target_compile_definitions(${name} PRIVATE TILEWIRE_TILEWIRED="$<TARGET_FILE:tilewired>" TILEWIRE_TILEWIRE="$<TARGET_FILE:tilewire>"
                                              TILEWIRE_HAPROXY_CFG="${PROJECT_SOURCE_DIR}/deploy/haproxy.cfg")
 endfunction()
-tilewire_integration_test(tilewire_integration_tests integration ${integration_tests} ${crowd})
+tilewire_integration_test(tilewire_integration_tests integration ${integration_tests} ${CMAKE_CURRENT_LIST_DIR}/operation_rows.cc ${crowd})
 tilewire_integration_test(tilewire_door_tests integration ${door_tests} ${CMAKE_CURRENT_LIST_DIR}/../bench/relay.cc)
 tilewire_integration_test(tilewire_memory_tests "integration;optimised" ${memory_tests} ${crowd})

@@ -40,7 +40,7 @@ struct Row {
   /// window: two operands of some 10 MB, or one of 20 MB. Null where the operation cannot be windowed.
   Sample (*large)();
 };
-/// operations_test.cc has them.
+/// operation_rows.cc has them.
 std::span<const Row> Rows();
 
 inline const Row& RowOf(const Descriptor& descriptor) {

@@ -1,6 +1,6 @@
 # The client: files without gRPC; calls and the program against a server that checks the protocol and misbehaves on
 # demand.
-tilewire_test(client_npy_test SOURCES unit/client_npy_test.cc unit/client_file_test.cc DEPS tilewire_npy LABELS unit)
+tilewire_test(client_npy_test SOURCES unit/client_npy_test.cc unit/client_file_test.cc unit/client_pipes_test.cc DEPS tilewire_npy LABELS unit)
 if(NOT TILEWIRE_RPC)
   return()
 endif()

@@ -108,5 +108,16 @@ TEST(CliValues, OthersAreAValueALine) {
   EXPECT_EQ(JsonOf(named)->dump(), R"([1.0,"-inf",0.1])");
 }
 
+TEST(CliValues, ZeroKeepsItsSignInJson) {
+  const client::OperationInfo info{
+      .descriptor = nullptr, .member = 0, .shown = client::Shown::kValues, .published = nullptr};
+  const auto json = [&](Values values) {
+    return JsonOf(Named(info, {}, {std::move(values)}, std::nullopt))->dump();
+  };
+  EXPECT_EQ(json(Of<double>(DType::kF64, {2}, {0.0, -0.0})), "[0.0,-0.0]");
+  EXPECT_EQ(json(Of<float>(DType::kF32, {2}, {0.0f, -0.0f})), "[0,-0.0]");
+  EXPECT_EQ(json(Of<uint16_t>(DType::kF16, {1}, {0x8000})), "[-0.0]");
+}
+
 }  // namespace
 }  // namespace tilewire::cli
