@@ -3,6 +3,7 @@
 #include <future>
 #include <limits>
 
+#include "tests/devices/forwarding_device.h"
 #include "tests/integration/regions.h"
 #include "tests/unit/engine_time_testing.h"
 

@@ -112,10 +112,10 @@ def is_foreign(header, patterns):
 class Includes:
     """Every include of every file: path → [(line, header)]."""
 
-    def __init__(self, root):
+    def __init__(self, root, top=TOP):
         self.files = {}
         for path in tree.project_files(root, SUFFIXES):
-            if not path.startswith(TOP):
+            if not path.startswith(top):
                 continue
             found = []
             for number, line in enumerate(tree.read_lines(root, path), 1):

@@ -24,7 +24,6 @@ import includes
 CLANGS = ("clang++-16", "clang++-17", "clang++-18", "clang++-19", "clang++")
 OLDEST = 16  # older ones do not read libstdc++'s C++20
 FOLDERS = ("server/", "client/", "tests/devices/")  # what may have locks
-TESTS = ("tests/", "kernels/bench/")  # read alone by the dev build: --full
 MARK = "server/base/thread_annotations.h"
 FLAGS = ("-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-Wthread-safety-beta", "-Werror=thread-safety",
          "-Werror=thread-safety-beta")
@@ -70,8 +69,8 @@ def sources(root, build):
     """(path, folder to run in, flags) of every source to look at, and those that the build does not know."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(source, root): entry for entry in json.load(file) for source in compiled(entry)}
-    together = {path for path, entry in commands.items() if TOGETHER.search(entry["file"]) and not path.startswith(TESTS)}
-    tree = includes.Includes(root)
+    together = {path for path, entry in commands.items() if TOGETHER.search(entry["file"])}
+    tree = includes.Includes(root, includes.TOP + ("tests/",))
     marked = [path for path in tree.files if path in together or
               path.startswith(FOLDERS) and path.endswith(".cc") and MARK in tree.reached(path)]
     known = [(path, commands[path]["directory"], kept_flags(commands[path]["command"]))

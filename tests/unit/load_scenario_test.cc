@@ -45,6 +45,19 @@ TEST(LoadScenario, WithoutAModeOneCallerCallsInAClosedLoop) {
   }
 }
 
+TEST(LoadScenario, WordsOfAListAreEachOnce) {
+  const auto compare = [](const std::string& metrics) {
+    return R"("operation": "compare", "shape": [64], "metrics": )" + metrics;
+  };
+  const auto scenario = ParseScenario(File("", compare(R"(["max_abs", "rmse"])")), "f.json");
+  ASSERT_TRUE(scenario) << scenario.error().ToString();
+  EXPECT_THAT(scenario->operations[0].operation.attributes.integers("metrics"), ::testing::ElementsAre(7, 0));
+  for (const char* const wrong : {R"("rmse")", R"(["rmse", "rmse"])", R"(["large"])", "[0]"})
+    EXPECT_THAT(ErrorOf(File("", compare(wrong))),
+                HasSubstr("a list of these, each once: rmse, mse, sum_squares"))
+        << wrong;
+}
+
 TEST(LoadScenario, DefaultsAreFilledIn) {
   const auto scenario = ParseScenario(File(), "f.json");
   ASSERT_TRUE(scenario) << scenario.error().ToString();
