@@ -25,6 +25,7 @@ class Client:
         self.number, self.process = number, process
         self.quiet = self.ready = False
         self.last_good = 0  # when its last good call began
+        self.said = {}  # of its last call
         self.rest = b""
 
 
@@ -105,8 +106,13 @@ class World:
             if not dead and not self.served.alive():
                 raise AssertionError(f"the server has died: {self.served.process.returncode} {self.served.log[-20:]}")
             if time.monotonic() - begin > PATIENCE:
-                raise AssertionError(f"not in {PATIENCE} s: {what}; {self.served.busy() if not dead else ''}")
+                raise AssertionError(f"not in {PATIENCE} s: {what}; {self.served.busy() if not dead else ''}{self.last_words()}")
             self.pump(0.02)
+
+    def last_words(self):
+        """What each client said last, and how long ago its last good call had begun."""
+        return "".join(f"\n  {time.monotonic() - client.last_good:.1f} s {CLIENTS[number]} {json.dumps(client.said)[:400]}"
+                       for number, client in sorted(self.clients.items()))
 
     def more_calls(self, count=12, good=True):
         """Until so many more calls have ended (well)."""
@@ -127,6 +133,7 @@ class World:
 
     def judge(self, client, said):
         self.calls += 1
+        client.said = said
         since = said.get("since") or said["begin"]
         if said["code"] == "OK":
             if not said.get("right", True):
