@@ -60,13 +60,16 @@ TEST(MemoryWatch, TellsWhenItIsShortAndOnceForEachStep) {
   state.resident = 300 << 20;
   EXPECT_FALSE(watch.Short());
   EXPECT_TRUE(watch.near());
+  EXPECT_FALSE(watch.over());
   state.resident = 401 << 20;
   EXPECT_TRUE(watch.Short());
   EXPECT_FALSE(watch.Short()) << "what was just shed has not gone yet";
+  EXPECT_TRUE(watch.over()) << "so the next look comes at once";
   state.resident = 420 << 20;
   EXPECT_TRUE(watch.Short());
   state.resident = 100 << 20;
   EXPECT_FALSE(watch.Short());
+  EXPECT_FALSE(watch.over());
   state.usable = 99 << 20;  // an eighth of what there was
   EXPECT_TRUE(watch.Short()) << "what the system leaves counts too";
 }

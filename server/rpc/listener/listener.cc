@@ -24,7 +24,7 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
-constexpr int kLookMs = 250, kLookSoonMs = 25;
+constexpr int kLookMs = 250, kLookSoonMs = 10, kLookAtOnceMs = 2;
 
 // After connections were ended: their calls end by and by.
 constexpr int kTrims = 10;
@@ -136,7 +136,7 @@ void Listener::Run() {
     GiveBack();
     // Nobody is there to be looked after: asleep.
     const bool asleep = connections_.empty() && trims_left_ == 0;
-    const int wait_ms = asleep ? -1 : memory_.near() ? kLookSoonMs : kLookMs;
+    const int wait_ms = asleep ? -1 : LookAgainMs();
     const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
     if (count < 0 && errno != EINTR) Pause();
     // What somebody new sends may be much within a moment.
@@ -167,11 +167,16 @@ void Listener::WatchEnd(Connections::Id id) {
   connections_.With(id, [&](int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event); });
 }
 
+int Listener::LookAgainMs() const {
+  // Each core makes gigabytes a second of headers that expand: those that are shed must be all that matter.
+  return memory_.over() ? kLookAtOnceMs : memory_.near() ? kLookSoonMs : kLookMs;
+}
+
 void Listener::LookAfterAll() {
   const TimePoint now = Clock::now();
   if (now < look_next_ || connections_.empty()) return;
   const bool is_short = memory_.Short();
-  look_next_ = now + std::chrono::milliseconds(memory_.near() ? kLookSoonMs : kLookMs);
+  look_next_ = now + std::chrono::milliseconds(LookAgainMs());
   connections_.Look(std::chrono::duration<double>(now - last_look_).count());
   last_look_ = now;
   if (!is_short) return;

@@ -58,6 +58,7 @@ class Listener {
   void Run();
   /// What connections cost, and whether there is memory for it.
   void LookAfterAll();
+  int LookAgainMs() const;
   /// What ended connections freed goes back to the system, or it stays with the process and looks like that
   /// of the next ones.
   void GiveBack();

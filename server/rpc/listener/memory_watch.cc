@@ -31,11 +31,12 @@ MemoryWatch::MemoryWatch(int64_t most_resident, Read read)
 
 bool MemoryWatch::Short() {
   const std::optional<MemoryState> read = read_();
+  over_ = false;
   if (!read) return false;
   const MemoryState& state = *read;
-  const bool over = most_resident_ > 0 && state.resident > most_resident_;
+  over_ = state.usable < least_usable_ || (most_resident_ > 0 && state.resident > most_resident_);
   near_ = state.usable < 4 * least_usable_ || (most_resident_ > 0 && state.resident > most_resident_ / 2);
-  if (!over && state.usable >= least_usable_) {
+  if (!over_) {
     told_resident_ = 0;
     return false;
   }

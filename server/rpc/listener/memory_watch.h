@@ -27,13 +27,15 @@ class MemoryWatch {
   bool Short();
   /// Whether it is so near that the next look should come soon.
   bool near() const { return near_; }
+  /// Whether it was short at the last look, told or not.
+  bool over() const { return over_; }
 
  private:
   const int64_t most_resident_;
   const Read read_;
   const int64_t least_usable_;
   int64_t told_resident_ = 0;  ///< when it was last true; 0: it is not short
-  bool near_ = false;
+  bool near_ = false, over_ = false;
 };
 
 }  // namespace tilewire::rpc
