@@ -36,9 +36,9 @@ def row(name, server, calls, back):
 class Server:
     """A tilewired on ports of its own; with --haproxy its address is that of the proxy before it."""
 
-    def __init__(self, *flags, files=None):
+    def __init__(self, *flags, files=None, device_bytes="64MiB"):
         command = [OPTIONS.tilewired, "--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-                   "--device-bytes", "64MiB", "--pinned-bytes", "64MiB", *flags]
+                   "--device-bytes", device_bytes, "--pinned-bytes", "64MiB", *flags]
         if files:
             command = ["/bin/sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
         environment = dict(os.environ)
@@ -111,8 +111,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(*flags, files=None):
-    server = Server(*flags, files=files)
+def serving(*flags, files=None, device_bytes="64MiB"):
+    server = Server(*flags, files=files, device_bytes=device_bytes)
     try:
         yield server
     finally:

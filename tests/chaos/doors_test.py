@@ -6,6 +6,7 @@ Each attack runs against a fresh server that is allowed so much memory beyond wh
 live, stay within that and a margin, answer a small call during the attack and after it, and drain. --scale
 multiplies the attacks; --report prints figures; --haproxy puts HAProxy before the server, as deploy/ ships it.
 """
+import contextlib
 import resource
 import threading
 import time
@@ -28,7 +29,8 @@ PROXY = 256 * MIB    # that HAProxy may have
 def flood(address, connections):
     """D1: more connections than the server may open files, from an address of their own. Yields them, then how many."""
     for _ in range(connections):
-        yield http2.Connection(address, "127.0.0.2")
+        with contextlib.suppress(ConnectionResetError):  # as HAProxy refuses
+            yield http2.Connection(address, "127.0.0.2")
     yield connections
 
 
