@@ -4,21 +4,41 @@ import contextlib
 import os
 import re
 import signal
+import statistics
 import subprocess
+import sys
 import threading
 import time
 import unittest
 import urllib.request
 
-OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1)
+import proxied
+
+OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1, haproxy=False)
+ROWS = []  # of the table that --report prints
+
+
+def peak(process):
+    """Bytes of resident memory, at most until now."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) * 1024
+
+
+def row(name, server, calls, back):
+    """Keeps what an attack did: seconds of honest calls beside it, None for what failed, and until one was served after."""
+    good = [call for call in calls if call is not None]
+    times = f"{statistics.median(good):.2f} | {max(good):.2f}" if good else "- | -"
+    proxy = f"{peak(server.proxy.process) >> 20}" if server.proxy else "-"
+    ROWS.append(f"| {name} | {'HAProxy' if server.proxy else 'direct'} | {len(good)} | {len(calls) - len(good)} | {times} | "
+                f"{server.peak() >> 20} | {proxy} | {back:.2f} |")
 
 
 class Server:
-    """A tilewired on ports of its own."""
+    """A tilewired on ports of its own; with --haproxy its address is that of the proxy before it."""
 
-    def __init__(self, *flags, files=None):
+    def __init__(self, *flags, files=None, device_bytes="64MiB"):
         command = [OPTIONS.tilewired, "--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-                   "--device-bytes", "64MiB", "--pinned-bytes", "64MiB", *flags]
+                   "--device-bytes", device_bytes, "--pinned-bytes", "64MiB", *flags]
         if files:
             command = ["/bin/sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
         environment = dict(os.environ)
@@ -30,11 +50,14 @@ class Server:
         self.reader.start()
         ready = self.process.stdout.readline().split()
         assert ready[:2] == ["tilewired", "ready"], (ready, self.log)
-        self.address = ready[2]
+        self.address, self.proxy = ready[2], None
         self.metrics = None
         while self.metrics is None:
             found = [re.search(r"serving metrics address=(\S+)", line) for line in list(self.log)]
             self.metrics = next((match.group(1) for match in found if match), None)
+        if OPTIONS.haproxy:
+            self.proxy = proxied.Proxy(self.address)
+            self.address = self.proxy.address
 
     def read(self):
         """Keeps lines of the log: those of calls only where they ended IDLE."""
@@ -50,9 +73,7 @@ class Server:
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
     def peak(self):
-        """Bytes of resident memory, at most until now."""
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) * 1024
+        return peak(self.process)
 
     def ping(self):
         """Seconds that a call took on a connection of its own; None where it failed."""
@@ -69,11 +90,18 @@ class Server:
         """Whether a client gets through that tries again: gRPC drops who comes while its quota is exceeded."""
         return any(self.ping() is not None for _ in range(10))
 
+    def back(self):
+        """Seconds until somebody who comes anew is served; None where nobody is."""
+        begin = time.monotonic()
+        return time.monotonic() - begin if self.served() else None
+
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=120)
 
     def kill(self):
+        if self.proxy:
+            self.proxy.kill()
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -83,8 +111,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(*flags, files=None):
-    server = Server(*flags, files=files)
+def serving(*flags, files=None, device_bytes="64MiB"):
+    server = Server(*flags, files=files, device_bytes=device_bytes)
     try:
         yield server
     finally:
@@ -92,11 +120,19 @@ def serving(*flags, files=None):
 
 
 def main(name):
-    """Runs a program of tests: NAME TILEWIRED TILEWIRE [--report] [--scale N]."""
+    """Runs a program of tests: NAME TILEWIRED TILEWIRE [--haproxy] [--report] [--scale N]."""
     parser = argparse.ArgumentParser()
     parser.add_argument("tilewired")
     parser.add_argument("tilewire")
+    parser.add_argument("--haproxy", action="store_true")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--scale", type=int, default=1)
     _, rest = parser.parse_known_args(namespace=OPTIONS)
-    unittest.main(module="__main__", argv=[name, *rest])
+    if OPTIONS.haproxy and not proxied.program():
+        sys.exit("haproxy is not installed; deploy/install-deps.sh --tests installs it")
+    done = unittest.main(module="__main__", argv=[name, *rest], exit=False)
+    if OPTIONS.report and ROWS:
+        print("| attack | way | honest calls | failed | median, s | slowest, s | server, MiB | HAProxy, MiB | served again, s |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        print("\n".join(ROWS))
+    sys.exit(not done.result.wasSuccessful())
