@@ -138,13 +138,14 @@ def main():
         for source in known:
             path, _, flags = source
             groups.setdefault((flags, path.startswith("server/engine/")), []).append(source)
-        checks = {}
-        for (flags, _), members in sorted(groups.items(), key=lambda group: -len(group[1])):
-            headers = set().union(*(outside(tree, path) for path, _, _ in members))
-            several = len(members) > 2
-            pch = pool.submit(precompile, clang, folder, flags, headers) if several else None
+        checks, precompiled = {}, {}
+        for (flags, place), members in sorted(groups.items(), key=lambda group: -len(group[1])):
+            if len(members) > 2:
+                headers = set().union(*(outside(tree, path) for path, _, _ in members))
+                precompiled[flags, place] = pool.submit(precompile, clang, folder, flags, headers)
+        for (flags, place), members in groups.items():  # after all of those, so that none waits for one that is just begun
             for path, directory, _ in members:
-                checks[path] = pool.submit(check, clang, root, path, directory, flags, pch)
+                checks[path] = pool.submit(check, clang, root, path, directory, flags, precompiled.get((flags, place)))
         for path, future in checks.items():
             status, text = future.result()
             if status != 0:

@@ -124,6 +124,27 @@ TEST(LoadResult, TheGeneratorSaysWhenItIsTheBottleneck) {
   EXPECT_THAT(JudgeGenerator(scenario, load).text, HasSubstr("95%"));
 }
 
+TEST(LoadResult, CallsBeforeAndBesideTheWindowAreNamed) {
+  const Scenario scenario = ParseScenario(R"({"mode": {"type": "open", "rate": 5}, "operations": [
+                        {"operation": "transpose", "shape": [4, 4]}]})",
+                                          "s.json")
+                                .value();
+  LoadResult load;
+  load.measured = Measured(1);
+  load.measured.seconds = 10;
+  load.started = IsoNow();
+  load.outside_failed = 1;
+  load.punctuality.never = 7;
+  load.reason = StopReason::kInterrupted;
+  load.text = "Ctrl-C";
+  const std::string findings =
+      RunJson(scenario, {"localhost:1", {}, std::nullopt}, load, nullptr)["findings"].dump();
+  EXPECT_THAT(findings, HasSubstr("1 call failed during the warm-up."));
+  EXPECT_THAT(findings, HasSubstr("7 calls were due and never started"));
+  EXPECT_THAT(findings, HasSubstr("No call ended in the window"));
+  EXPECT_THAT(findings, HasSubstr("The run ended early (Ctrl-C)"));
+}
+
 TEST(LoadResult, NoiseIsWhatThroughputVariesBy) {
   const auto noise = [](int steps, double by, double seconds) {
     Timeline timeline(0.5);
