@@ -111,6 +111,23 @@ class Server:
 
 
 @contextlib.contextmanager
+def honest_calls(server):
+    """Small calls, one after the other, until the block ends: how long each took, None where it failed."""
+    pings, over = [], threading.Event()
+
+    def call():
+        while not over.is_set():
+            pings.append(server.ping())
+    caller = threading.Thread(target=call)
+    caller.start()
+    try:
+        yield pings
+    finally:
+        over.set()
+        caller.join()
+
+
+@contextlib.contextmanager
 def serving(*flags, files=None, device_bytes="64MiB"):
     server = Server(*flags, files=files, device_bytes=device_bytes)
     try:

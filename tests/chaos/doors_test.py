@@ -8,21 +8,20 @@ multiplies the attacks; --report prints figures; --haproxy puts HAProxy before t
 """
 import contextlib
 import resource
-import threading
 import time
 import unittest
 
 import http2
 import proxied
-from attacked import OPTIONS, main, peak, row, serving
+from attacked import OPTIONS, honest_calls, main, peak, row, serving
 
 MIB = 1 << 20
 ALLOWED = 192 * MIB  # beyond the idle server
 MARGIN = 256 * MIB   # what comes between two looks, and what malloc keeps
 # What gRPC makes of the bytes that it has read already, on every core, when their connection is ended: a read holds
 # dozens of headers, each 3,500 times as large as what was sent. Without the watch it is over 3 GiB; with it the whole peak was
-# 260 to 790 MiB on the fastest machine so far (500 to 960 when the watch looked every 25 ms).
-EXPANSION = 1024 * MIB
+# 266 to 775 MiB in ten runs on the fastest machine so far.
+EXPANSION = 640 * MIB
 FILES = 1024         # that a server may open which is flooded with connections
 PROXY = 256 * MIB    # that HAProxy may have
 
@@ -81,22 +80,12 @@ class Doors(unittest.TestCase):
             before = idle.peak()
         with serving("--memory-bytes", str(before + ALLOWED), *self.through(files), files=files) as server:
             self.assertIsNotNone(server.ping())
-            pings, over = [], threading.Event()
-
-            def honest():
-                while not over.is_set():
-                    pings.append(server.ping())
-            caller = threading.Thread(target=honest)
-            caller.start()
             begin, kept = time.monotonic(), []
-            try:
+            with honest_calls(server) as pings:
                 for made in make(server.address):
                     kept.append(made)
                     if isinstance(made, http2.Connection):
                         self.addCleanup(made.close)
-            finally:
-                over.set()
-                caller.join()
             took, sent = time.monotonic() - begin, kept.pop()
             self.assertIsNone(server.process.poll(), server.log)
             self.assertTrue(server.served(), "who comes while the attackers are still there")

@@ -9,10 +9,9 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
 import unittest
 
-from attacked import OPTIONS, main, row, serving
+from attacked import OPTIONS, honest_calls, main, row, serving
 
 VALUES = 16 << 20  # f32, of each of two arrays
 TIMES = 3
@@ -45,19 +44,9 @@ class Excess(unittest.TestCase):
         with serving(device_bytes="512MiB") as server:
             os.sched_setaffinity(0, cores[half:] or cores)
             best, _ = self.load(server, {"type": "closed", "callers": 32}, 2)
-            pings, over = [], threading.Event()
-
-            def honest():
-                while not over.is_set():
-                    pings.append(server.ping())
-            caller = threading.Thread(target=honest)
-            caller.start()
-            try:
+            with honest_calls(server) as pings:
                 mode = {"type": "open", "arrivals": "poisson", "rate": TIMES * best, "callers": 2048}
                 good, errors = self.load(server, mode, 4 * OPTIONS.scale)
-            finally:
-                over.set()
-                caller.join()
             back = server.back()
             self.assertIsNotNone(back, "who comes afterwards")
             row(f"D5 {TIMES}×, {100 * good / best:.0f}% of {best:.0f}/s kept", server, pings, back)

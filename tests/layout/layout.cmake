@@ -14,7 +14,7 @@ tilewire_script_test(layout.sbom LABELS script TIMEOUT 60
 
 # Sources that this build compiles together are looked at alone, as people's builds see them. Clang's own builds (asan, tsan) look at
 # what locks guard, but in sources that need CUDA.
-if(TILEWIRE_HAVE_CUDA)
+if(TILEWIRE_HAVE_CUDA OR TILEWIRE_TOGETHER)
   tilewire_script_test(layout.thread_safety LABELS script TIMEOUT 1200
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_safety.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 endif()

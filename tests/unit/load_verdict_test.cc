@@ -124,15 +124,26 @@ TEST(LoadResult, TheGeneratorSaysWhenItIsTheBottleneck) {
   EXPECT_THAT(JudgeGenerator(scenario, load).text, HasSubstr("95%"));
 }
 
-TEST(LoadResult, CallsBeforeAndBesideTheWindowAreNamed) {
-  const Scenario scenario = ParseScenario(R"({"mode": {"type": "open", "rate": 5}, "operations": [
-                        {"operation": "transpose", "shape": [4, 4]}]})",
-                                          "s.json")
-                                .value();
+/// Of one operation.
+Scenario ScenarioOf(const std::string& mode) {
+  return ParseScenario(
+             R"({"mode": )" + mode + R"(, "operations": [{"operation": "transpose", "shape": [4, 4]}]})",
+             "s.json")
+      .value();
+}
+
+/// Ten seconds in which nothing happened.
+LoadResult Quiet() {
   LoadResult load;
   load.measured = Measured(1);
   load.measured.seconds = 10;
   load.started = IsoNow();
+  return load;
+}
+
+TEST(LoadResult, CallsBeforeAndBesideTheWindowAreNamed) {
+  const Scenario scenario = ScenarioOf(R"({"type": "open", "rate": 5})");
+  LoadResult load = Quiet();
   load.outside_failed = 1;
   load.punctuality.never = 7;
   load.reason = StopReason::kInterrupted;
@@ -165,14 +176,8 @@ TEST(LoadResult, NoiseIsWhatThroughputVariesBy) {
 }
 
 TEST(LoadResult, CheckingThatLimitsTheRateIsNamed) {
-  const Scenario scenario = ParseScenario(R"({"mode": {"type": "closed", "callers": 2}, "operations": [
-                        {"operation": "transpose", "shape": [4, 4]}]})",
-                                          "s.json")
-                                .value();
-  LoadResult load;
-  load.measured = Measured(1);
-  load.measured.seconds = 10;
-  load.started = IsoNow();
+  const Scenario scenario = ScenarioOf(R"({"type": "closed", "callers": 2})");
+  LoadResult load = Quiet();
   const ServerFacts server{"localhost:1", {}, std::nullopt};
   load.held_up_seconds = 0.19;
   EXPECT_THAT(RunJson(scenario, server, load, nullptr)["findings"].dump(),
