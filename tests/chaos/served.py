@@ -16,13 +16,13 @@ FAR_FILES = 16  # what gRPC opens for itself once a connection comes that takes 
 
 
 class Served:
-    def __init__(self, program, folder, credentials, prefix):
-        self.program, self.folder, self.credentials, self.prefix = program, folder, credentials, prefix
+    def __init__(self, program, folder, credentials, prefix, device):
+        self.program, self.folder, self.credentials, self.prefix, self.device = program, folder, credentials, prefix, device
         self.tcp, self.unix = "127.0.0.1:0", "unix:" + os.path.join(folder, "socket")
         self.audit = os.path.join(folder, "audit")
         self.warned = collections.Counter()
         self.process = None
-        self.starts = 0
+        self.starts = self.expected = 0  # expected: how often a server has told that its device is gone, as it should
 
     def start(self):
         """At the same port as before; another program may have it for a moment, as the far end of a connection."""
@@ -32,11 +32,11 @@ class Served:
         raise AssertionError(("the server does not start", self.log))
 
     def attempt(self):
-        command = [self.program, "--device", "cpu", "--listen", self.tcp, "--listen", self.unix, "--metrics-listen", "127.0.0.1:0",
+        command = [self.program, "--device", self.device, "--listen", self.tcp, "--listen", self.unix, "--metrics-listen", "127.0.0.1:0",
                    "--device-bytes", str(DEVICE), "--allow-regions", self.prefix, "--region-bytes", "1GiB", "--audit-log", self.audit,
                    "--drain-seconds", "300", *self.credentials.flags()]
         self.log, self.told = [], collections.Counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, args=(self.process.stderr,), daemon=True)
         self.reader.start()
         ready = self.process.stdout.readline().split()
@@ -63,8 +63,22 @@ class Served:
             for what in ("certificates", "tokens", "rules of the policy"):
                 self.told[what] += f"new {what} are used" in text
                 self.told["bad " + what] += f"{what} have changed and cannot" in text
+            self.told["device"] += text.startswith("the device is told")
             if words[1:2] and words[1] in ("warn", "error", "critical"):
                 self.warned[words[1] + " " + re.sub(r"[\d.]+", "N", text)[:100]] += 1
+
+    def say(self, line):
+        """To tilewired_faulty."""
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def unexpected(self):
+        """What it has said that is worse than a warning."""
+        bad = {line: count for line, count in self.warned.items() if not line.startswith("warn")}
+        for line in [line for line in bad if line.startswith("critical the device has failed")]:
+            if bad[line] == self.expected:
+                del bad[line]
+        return bad
 
     def page(self):
         with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=300) as page:
@@ -91,6 +105,6 @@ class Served:
     def end_reading(self):
         code = self.process.wait()
         self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
         return code

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-import numpy as np
+from memory import quarters, slope
 from stubs import Stubs
 
 PATIENCE = 300  # seconds, for what must come in the end
@@ -119,6 +119,10 @@ class World:
         now = self.good if good else self.calls
         self.until(lambda: (self.good if good else self.calls) >= now + count, "further calls")
 
+    def failed(self, code):
+        """Calls that ended so, whatever the reason."""
+        return sum(count for name, count in self.failures.items() if name.split()[0] == code)
+
     # --- the model
     @contextlib.contextmanager
     def allowing(self, name, *errors, gone=False, cut=False, lasting=True, who=None):
@@ -191,11 +195,10 @@ class World:
         self.served.resident.append((time.monotonic(), self.served.memory()))
 
     def keep_slope(self):
-        """Of a server that is about to end: how long it lived, and its memory when everybody was quiet."""
+        """Of a server that is about to end: how long it lived, and its memory, mostly when everybody was quiet."""
         points, self.served.resident = self.served.resident, []
         if points:
-            sizes = [size for _, size in points]
-            self.lives.append((points[-1][0] - points[0][0], sizes[0], sizes[-1], max(sizes), slope(points)))
+            self.lives.append((points[-1][0] - points[0][0], *quarters(points), max(size for _, size in points), slope(points)))
 
     def note(self, what):
         self.noted[what] = self.noted.get(what, 0) + 1
@@ -212,14 +215,6 @@ class World:
         if self.served.process and self.served.alive():
             self.served.process.kill()
             self.served.end_reading()
-
-
-def slope(points):
-    """MiB a minute, by least squares; 0 of fewer than three."""
-    if len(points) < 3:
-        return 0.0
-    when, size = np.array(points, "f8").T
-    return float(np.polyfit((when - when[0]) / 60, size / (1 << 20), 1)[0])
 
 
 def shuffled(seed, names):
