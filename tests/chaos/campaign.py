@@ -1,9 +1,11 @@
 """A server, clients that never stop calling, and what happens to both; a model knows every right answer and every error allowed.
 
-    campaign.py TILEWIRED TILEWIRE [--seconds N] [--seed N] [--only NAME,...] [--device cuda] [--stubs FOLDER] [--report] [--json FILE]
+    campaign.py TILEWIRED TILEWIRE [--seconds N] [--seed N] [--only NAME,...] [--device cuda] [--stubs FOLDER] [--set-clock]
+                [--report] [--json FILE]
 
 Each disturbance comes once; with --seconds again and again, in an order that the seed gives. --only rotation replaces certificates,
-tokens and policy once a second. --stubs: made before, for machines without protoc (carry.sh). README.md in this folder has the table.
+tokens and policy once a second. --set-clock: clock_jumps, too, which moves the clock of this machine. --stubs: made before, for
+machines without protoc (carry.sh). README.md in this folder has the table.
 """
 import argparse
 import glob
@@ -52,6 +54,7 @@ def learn(world, known):
 
 def disturb(world, options, what, done):
     """All that there are once, or until the time is over. `done`: how often each."""
+    from machine import CannotBe
     from world import shuffled
     rng, begin = random.Random(f"{options.seed}/disturbances"), time.monotonic()
     names = shuffled(options.seed, what)
@@ -64,7 +67,10 @@ def disturb(world, options, what, done):
             print(f"{at - begin:.0f} s: {name}", file=sys.stderr)
         world.tell("go")
         world.more_calls()
-        what[name](world, rng)
+        try:
+            what[name](world, rng)
+        except CannotBe as why:
+            world.note(f"{name} left out: {why}")
         world.settle()
         done[name] = done.get(name, 0) + 1
         world.took[name] = world.took.get(name, 0) + time.monotonic() - at
@@ -115,9 +121,10 @@ def campaign(options, folder):
     from credentials import Credentials
     from disturbances import ALL, rotation
     from faults import FAULTS
+    from machine import CLOCK, MACHINE
     from served import Served
     from world import World
-    known = {**ALL, **(FAULTS if options.tilewired.endswith("_faulty") else {})}
+    known = {**ALL, **MACHINE, **(FAULTS if options.tilewired.endswith("_faulty") else {}), **(CLOCK if options.set_clock else {})}
     only = options.only.split(",") if options.only else [name for name in known if options.device == "cpu" or name not in CPU_ALONE]
     assert only == ["rotation"] or set(only) <= set(known), f"--only: {sorted(known)}, or rotation"
     prefix = f"/tilewire-chaos-{os.getpid()}"
@@ -144,7 +151,8 @@ def campaign(options, folder):
         print(f"{world.calls} calls, {sum(done.values())} disturbances: all is right")
     except BaseException:
         print(f"campaign: seed {options.seed}; the server's last lines:", *served.log[-20:], sep="\n  ", file=sys.stderr)
-        print(f"campaign: after {done}, {world.failures}; what clients said last:{world.last_words()}", file=sys.stderr)
+        print(f"campaign: after {done}, {world.failures}; threads of the server: {served.threads()}; what clients said last:"
+              f"{world.last_words()}", file=sys.stderr)
         raise
     finally:
         world.end()
@@ -162,6 +170,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--set-clock", action="store_true")
     parser.add_argument("--stubs", type=os.path.abspath)
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--json", type=os.path.abspath)

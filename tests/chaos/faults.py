@@ -2,6 +2,7 @@
 from disturbances import NO_SERVER, everybody_again, told
 
 LOST = ("INTERNAL", "")  # its own words are for the log
+KINDS = ("copy_in", "copy_out", "launch")
 
 
 def tell(world, line):
@@ -16,14 +17,17 @@ def slow_device(world, rng):
     world.more_calls()
 
 
+def one_fault(world, kind, number):
+    before = world.failed("INTERNAL")
+    tell(world, f"fail {kind} {number}")
+    world.until(lambda: world.failed("INTERNAL") > before, f"a call that a failed {kind} ends")
+
+
 def device_faults(world, rng):
     """Copies and launches fail now and then: those calls end INTERNAL, and nothing else comes of it."""
     with world.allowing("device faults", LOST, cut=True):
         for _ in range(rng.randint(2, 5)):
-            before = world.failed("INTERNAL")
-            kind = rng.choice(["copy_in", "copy_out", "launch"])
-            tell(world, f"fail {kind} {rng.randint(1, 8)}")
-            world.until(lambda: world.failed("INTERNAL") > before, f"a call that a failed {kind} ends")
+            one_fault(world, rng.choice(KINDS), rng.randint(1, 8))
         tell(world, "well")
         everybody_again(world)
 
@@ -32,7 +36,7 @@ def dead_device(world, rng):
     """The device is gone for good: the server tells its callers and ends with exit code 70. Then a new one."""
     with world.allowing("dead device", LOST, NO_SERVER, ("NOT_FOUND", ""), gone=True, cut=True):
         world.keep_slope()
-        world.served.say(f"fail {rng.choice(['copy_in', 'copy_out', 'launch'])} {rng.randint(1, 8)} for-good")
+        world.served.say(f"fail {rng.choice(KINDS)} {rng.randint(1, 8)} for-good")
         world.until(lambda: not world.served.alive(), "the end of a server without a device", dead=True)
         code = world.served.end_reading()
         if code != 70:
