@@ -101,7 +101,7 @@ class Fuzzer(Job):
             text = file.read()
         done = re.findall(r"stat::number_of_executed_units: *(\d+)", text) or re.findall(r"^#(\d+)\t", text, re.MULTILINE)
         found = sorted(os.path.basename(path) for pattern in FOUND for path in glob.glob(os.path.join(self.folder, pattern)))
-        self.problems += found or ([f"exit code {code}"] if code else [])
+        self.problems += found or ([f"exit code {code}"] if code and not self.problems else [])
         return self.row(seconds, int(done[-1]) if done else 0, *quarters(self.points), slope(self.points))
 
 
@@ -118,7 +118,7 @@ class Campaign(Job):
         return self.name.partition(":")[2]
 
     def told(self, seconds, code):
-        if code:
+        if code and not self.problems:
             with open(self.log(), encoding="utf-8", errors="replace") as file:
                 lines = [line.strip() for line in file if line.strip()]
             self.problems.append(f"exit code {code}: {lines[-1][:300] if lines else ''}")
