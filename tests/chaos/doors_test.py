@@ -29,11 +29,11 @@ PROXY = 256 * MIB    # that HAProxy may have
 ATTACKER = "127.0.0.2"  # an address of their own: others call from 127.0.0.1
 
 
-def flood(address, connections):
-    """D1: more connections than the server may open files, from an address of their own. Yields them, then how many."""
-    for _ in range(connections):
+def flood(address, connections, sources=(ATTACKER,)):
+    """D1: more connections than the server may open files, from addresses of their own. Yields them, then how many."""
+    for i in range(connections):
         with contextlib.suppress(ConnectionResetError):  # as HAProxy refuses
-            yield http2.Connection(address, ATTACKER)
+            yield http2.Connection(address, sources[i % len(sources)])
     yield connections
 
 
@@ -142,13 +142,21 @@ class Doors(unittest.TestCase):
                 self.assertLess(failed, len(pings), "not one honest call in all the time")
             self.assertEqual(server.end(), 0, server.log)
 
-    def test_more_connections_than_open_files(self):
+    def more_connections(self, name, sources):
         own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         most = proxied.MAXCONN if OPTIONS.haproxy else FILES
         if 0 <= own < 2 * most:
             self.skipTest("too few open files for an attacker")
         resource.setrlimit(resource.RLIMIT_NOFILE, (own, own))
-        self.attack("D1", lambda address: flood(address, most * 4 // 3), files=FILES)
+        self.attack(name, lambda address: flood(address, most * 4 // 3, sources), files=FILES)
+
+    def test_more_connections_than_open_files(self):
+        self.more_connections("D1", (ATTACKER,))
+
+    def test_connections_from_several_addresses(self):
+        if not OPTIONS.haproxy:
+            self.skipTest("the server's own shares are by address (--max-connections-per-peer)")
+        self.more_connections("D1, four addresses", [f"127.0.0.{i}" for i in range(2, 6)])
 
     def test_headers_that_expand(self):
         self.attack("D2", lambda address: expanding_headers(address, 20, 220 * OPTIONS.scale, 4_000), margin=EXPANSION)
