@@ -109,9 +109,9 @@ class Group:
 
 
 def small_group(world, rng):
-    """A control group lets the server have so much more and no more: it may refuse, and must not be killed for it."""
+    """A control group lets the server have so much more and no more: it refuses, and ends connections, before it is killed for it."""
     group, pid = Group(), world.served.process.pid
-    with world.allowing("small group", ("RESOURCE_EXHAUSTED", ""), NO_SERVER):
+    with world.allowing("small group", ("RESOURCE_EXHAUSTED", ""), NO_SERVER, cut=True):
         group.set(str(rng.randint(256, 512) * MIB))
         group.take(pid)
         try:
