@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 import urllib.request
 
 # What must be 0 when nobody calls and nobody keeps anything.
@@ -23,7 +24,7 @@ class Served:
         self.tcp, self.unix = "127.0.0.1:0", "unix:" + os.path.join(folder, "socket")
         self.audit = os.path.join(folder, "audit")
         self.warned = collections.Counter()
-        self.process = None
+        self.process = self.died = None  # died: when the last one was seen to
         self.starts = self.expected = 0  # expected: how often a server has told that its device is gone, as it should
 
     def start(self):
@@ -36,7 +37,7 @@ class Served:
     def attempt(self):
         command = [self.program, "--device", self.device, "--listen", self.tcp, "--listen", self.unix, "--metrics-listen", "127.0.0.1:0",
                    "--device-bytes", str(DEVICE), "--allow-regions", self.prefix, "--region-bytes", "1GiB", "--audit-log", self.audit,
-                   "--drain-seconds", "300", *self.credentials.flags()]
+                   "--drain-seconds", "300", "--late-ms", "0", *self.credentials.flags()]
         self.log, self.told = [], collections.Counter()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, args=(self.process.stderr,), daemon=True)
@@ -114,6 +115,7 @@ class Served:
 
     def end_reading(self):
         code = self.process.wait()
+        self.died = time.monotonic()
         self.reader.join()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             stream.close()
