@@ -208,7 +208,7 @@ class World:
             self.wrong.append(f"{left} arrays and regions are left of clients that tidied up")
         self.disturbed = False
         self.until(lambda: not self.served.busy(), "gauges at 0 and files closed")
-        self.served.resident.append((time.monotonic(), self.served.memory()))
+        self.served.resident.append((time.monotonic(), self.served.own()))
 
     def keep_slope(self):
         """Of a server that is about to end: how long it lived, and its memory, mostly when everybody was quiet."""
