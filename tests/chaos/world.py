@@ -115,8 +115,8 @@ class World:
             self.replace_the_lost()
 
     def replace_the_lost(self):
-        """Stubs in a call that began before its server died, long ago: no server owes them anything. gRPC 1.51's Python now and then
-        loses a stream with its connection, and the call outlives that, and its own deadline."""
+        """Stubs in a call that began before its server died, long ago: no server owes them anything. gRPC's Python, 1.51 and
+        1.85, now and then loses a stream with its connection, and the call outlives that, and its own deadline."""
         if not self.served.died or time.monotonic() - self.served.died < LOST:
             return
         for number, client in list(self.clients.items()):
