@@ -13,7 +13,7 @@ root=$here/../..
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib,share/stubs}
 for bundle; do
-  for program in "$bundle"/bin/{tilewired,tilewired_faulty,tilewire,tilewire-load,fuzz_*}; do
+  for program in "$bundle"/bin/{tilewired,tilewired_faulty,tilewire,fuzz_*}; do
     [[ ! -e $program ]] || cp "$program" "$out/bin/"
   done
   # Both kinds of build take them from the same packages.

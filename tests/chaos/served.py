@@ -111,11 +111,10 @@ class Served:
         return dict(names)
 
     def own(self):
-        """Resident memory but for what clients keep there: mapped regions and, where the device is the CPU, arrays."""
+        """Resident memory but for mapped regions. What it once had for arrays and jobs it keeps, so it grows until all have been there."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             found = re.search(r"RssAnon:\s+(\d+)", status.read())
-        resident = int(found.group(1)) * 1024 if found else self.memory()
-        return resident - (int(self.metric("tilewire_array_bytes")) if self.device == "cpu" else 0)
+        return int(found.group(1)) * 1024 if found else self.memory()
 
     def alive(self):
         return self.process.poll() is None
