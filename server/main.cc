@@ -33,6 +33,7 @@
 #include "server/rpc/library_log.h"
 #include "server/rpc/policy_words.h"
 #include "server/rpc/server.h"
+#include "server/wrapped.h"
 
 namespace {
 
@@ -107,7 +108,7 @@ int Run(const ops::Config& config, std::shared_ptr<ops::AuditLog> audit) {
   auto device = OpenDevice(config.device);
   if (!device) return CannotStart(device.error());
   std::atomic<rpc::Server*> serving{nullptr};  // outlives the engine, whose failure handler asks for it
-  auto engine = engine::Engine::Make(*std::move(device), EngineOptionsOf(config));
+  auto engine = engine::Engine::Make(Wrapped(*std::move(device)), EngineOptionsOf(config));
   if (!engine) return CannotStart(engine.error());
 
   ops::Metrics metrics(

@@ -123,8 +123,11 @@ function(check_size)
   endif()
 endfunction()
 
-# The bill of materials, beside the bundle: dpkg knows what the libraries are.
+# The bill of materials, beside the bundle: dpkg knows what the libraries are. Fuzzers alone are nothing that anybody is given.
 function(write_sbom)
+  if(NOT EXISTS ${BUNDLE}/bin/tilewired)
+    return()
+  endif()
   find_program(PYTHON3 NAMES python3)
   find_program(DPKG_QUERY dpkg-query)
   if(NOT PYTHON3 OR NOT DPKG_QUERY)

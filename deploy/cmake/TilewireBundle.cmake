@@ -2,7 +2,8 @@
 # library they need but glibc and the NVIDIA driver. It runs on any x86-64 Linux whose glibc is new enough.
 #
 # What goes in: tilewired and tilewire*, and, where they are built, GPU tests and benches (tilewire_gpu_*, *_bench,
-# tilewire_bench*, tilewire_raw_peer), so that a GPU machine without compilers can run them.
+# tilewire_bench*, tilewire_raw_peer) and the server of tests/chaos, so that a GPU machine without compilers can run them. Of a build
+# with fuzzers these alone, which another machine with more cores can run (tests/chaos/carry.sh).
 # Included last, when every target is known.
 
 # Releases are built on Debian 12 (glibc 2.36). Built on a newer system, a bundle runs on that glibc or newer.
@@ -31,7 +32,10 @@ function(_tilewire_all_targets directory result)
 endfunction()
 
 _tilewire_all_targets(${CMAKE_SOURCE_DIR} _targets)
-set(_bundle_names "^tilewired?$|^tilewire[-_](cli|load)$|^tilewire_gpu_|^tilewire_bench$|_bench$|^tilewire_raw_peer$")
+set(_bundle_names "^tilewired?$|^tilewire[-_](cli|load)$|^tilewire_gpu_|^tilewire_bench$|_bench$|^tilewire_raw_peer$|^tilewired_faulty$")
+if(TILEWIRE_FUZZ)
+  set(_bundle_names "^fuzz_")
+endif()
 set(_bundled)
 foreach(_target IN LISTS _targets)
   get_target_property(_type ${_target} TYPE)

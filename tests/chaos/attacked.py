@@ -14,7 +14,7 @@ import urllib.request
 
 import proxied
 
-OPTIONS = argparse.Namespace(tilewired="", tilewire="", report=False, scale=1, haproxy=False)
+OPTIONS = argparse.Namespace(tilewired="", tilewire="", device="cpu", report=False, scale=1, seconds=0, haproxy=False)
 ROWS = []  # of the table that --report prints
 
 
@@ -37,7 +37,7 @@ class Server:
     """A tilewired on ports of its own; with --haproxy its address is that of the proxy before it."""
 
     def __init__(self, *flags, files=None, device_bytes="64MiB"):
-        command = [OPTIONS.tilewired, "--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
+        command = [OPTIONS.tilewired, "--device", OPTIONS.device, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
                    "--device-bytes", device_bytes, "--pinned-bytes", "64MiB", *flags]
         if files:
             command = ["/bin/sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
@@ -137,13 +137,15 @@ def serving(*flags, files=None, device_bytes="64MiB"):
 
 
 def main(name):
-    """Runs a program of tests: NAME TILEWIRED TILEWIRE [--haproxy] [--report] [--scale N]."""
+    """Runs a program of tests: NAME TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N] [--seconds N]."""
     parser = argparse.ArgumentParser()
     parser.add_argument("tilewired")
     parser.add_argument("tilewire")
     parser.add_argument("--haproxy", action="store_true")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--device", default="cpu")
     _, rest = parser.parse_known_args(namespace=OPTIONS)
     if OPTIONS.haproxy and not proxied.program():
         sys.exit("haproxy is not installed; deploy/install-deps.sh --tests installs it")

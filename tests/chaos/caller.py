@@ -111,6 +111,7 @@ class ByProgram:
 def once(caller, rng, case):
     """One call (None: giving back what is left there), told. Whether it went well."""
     begin, said = time.monotonic(), {"case": case.name if case else "tidy"}
+    print(json.dumps({"begins": begin}), flush=True)
     try:
         if case is None:
             caller.tidy()

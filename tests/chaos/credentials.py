@@ -64,12 +64,18 @@ class Credentials:
             self.replace("key.pem", openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout"))
         return how
 
-    def tokens(self, broken=False):
-        """The same secrets with new salts."""
+    def tokens(self, broken=False, expiring=None):
+        """The same secrets with new salts; `expiring`: another name, and when."""
         self.salt += 1
         salt = f"{self.salt:032x}"
-        lines = [f"{name} {salt} {hashlib.sha256((salt + secret).encode()).hexdigest()}" for name, secret in self.secrets.items()]
+        lines = [self.line(name, salt) for name in NAMES]
+        if expiring:
+            self.secrets.setdefault(expiring[0], secrets.token_hex(32))
+            lines.append(f"{self.line(expiring[0], salt)} {expiring[1]}")
         self.replace("tokens", "\n".join(lines + (["what is this"] if broken else [])) + "\n")
+
+    def line(self, name, salt):
+        return f"{name} {salt} {hashlib.sha256((salt + self.secrets[name]).encode()).hexdigest()}"
 
     def policy(self, rules):
         """`rules` may be text, which is then no policy. Never the same bytes twice, so that each is told."""

@@ -1,13 +1,15 @@
 """Clients without credentials against a whole server: what they cost it, and what others notice.
 
-    doors_test.py TILEWIRED TILEWIRE [--haproxy] [--report] [--scale N]
+    doors_test.py TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N] [--seconds N]
 
 Each attack runs against a fresh server that is allowed so much memory beyond what it has when idle. The server must
 live, stay within that and a margin, answer a small call during the attack and after it, and drain. --scale
-multiplies the attacks; --report prints figures; --haproxy puts HAProxy before the server, as deploy/ ships it.
+multiplies the attacks; --seconds bounds rapid resets by time, however many that are; --report prints figures; --haproxy puts HAProxy
+before the server, as deploy/ ships it.
 """
 import contextlib
 import resource
+import threading
 import time
 import unittest
 
@@ -24,13 +26,14 @@ MARGIN = 256 * MIB   # what comes between two looks, and what malloc keeps
 EXPANSION = 640 * MIB
 FILES = 1024         # that a server may open which is flooded with connections
 PROXY = 256 * MIB    # that HAProxy may have
+ATTACKER = "127.0.0.2"  # an address of their own: others call from 127.0.0.1
 
 
-def flood(address, connections):
-    """D1: more connections than the server may open files, from an address of their own. Yields them, then how many."""
-    for _ in range(connections):
+def flood(address, connections, sources=(ATTACKER,)):
+    """D1: more connections than the server may open files, from addresses of their own. Yields them, then how many."""
+    for i in range(connections):
         with contextlib.suppress(ConnectionResetError):  # as HAProxy refuses
-            yield http2.Connection(address, "127.0.0.2")
+            yield http2.Connection(address, sources[i % len(sources)])
     yield connections
 
 
@@ -39,7 +42,7 @@ def expanding_headers(address, connections, streams, references):
     that a client may send which has acknowledged no SETTINGS. Yields the connections, then the bytes sent."""
     sent = 0
     for _ in range(connections):
-        connection = http2.Connection(address)
+        connection = http2.Connection(address, ATTACKER)
         first = http2.request(b"/tilewire.v1.Kernels/Execute", http2.remembered(b"x", b"y" * 3500))
         block = http2.request(b"/tilewire.v1.Kernels/Execute", http2.REFERENCE * references)
         connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, first))
@@ -51,21 +54,50 @@ def expanding_headers(address, connections, streams, references):
     yield sent
 
 
+def resets(block, first):
+    """A hundred streams, from that number on, opened and reset."""
+    reset = http2.CANCEL.to_bytes(4, "big")
+    return b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS, i, block) + http2.frame(http2.RST_STREAM, 0, i, reset)
+                    for i in range(first, first + 200, 2))
+
+
 def rapid_resets(address, path, connections, streams):
     """D3: streams that are opened and reset at once, a hundred a write. Yields the connections, then how many streams."""
-    sent = 0
-    reset = http2.CANCEL.to_bytes(4, "big")
     block = http2.request(path)
+    if OPTIONS.seconds:
+        yield rapid_resets_for(address, block, connections)
+        return
+    sent = 0
     for _ in range(connections):
-        connection = http2.Connection(address)
+        connection = http2.Connection(address, ATTACKER)
         for begin in range(0, streams, 100):
-            ids = [2 * i + 1 for i in range(begin, begin + 100)]
-            if not connection.send(b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS, i, block) +
-                                            http2.frame(http2.RST_STREAM, 0, i, reset) for i in ids)):
+            if not connection.send(resets(block, 2 * begin + 1)):
                 break
             sent += 100
         yield connection
     yield sent
+
+
+def rapid_resets_for(address, block, connections):
+    """The same at once on so many connections for --seconds; each that is closed has a successor. How many streams."""
+    until, sent = time.monotonic() + OPTIONS.seconds, []
+
+    def attack():
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                connection = http2.Connection(address, ATTACKER)
+                connection.socket.settimeout(2)
+                first = 1
+                while time.monotonic() < until and connection.send(resets(block, first)):
+                    first += 200
+                    sent.append(100)
+                connection.close()
+    attackers = [threading.Thread(target=attack) for _ in range(connections)]
+    for attacker in attackers:
+        attacker.start()
+    for attacker in attackers:
+        attacker.join()
+    return sum(sent)
 
 
 class Doors(unittest.TestCase):
@@ -110,13 +142,21 @@ class Doors(unittest.TestCase):
                 self.assertLess(failed, len(pings), "not one honest call in all the time")
             self.assertEqual(server.end(), 0, server.log)
 
-    def test_more_connections_than_open_files(self):
+    def more_connections(self, name, sources):
         own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         most = proxied.MAXCONN if OPTIONS.haproxy else FILES
         if 0 <= own < 2 * most:
             self.skipTest("too few open files for an attacker")
         resource.setrlimit(resource.RLIMIT_NOFILE, (own, own))
-        self.attack("D1", lambda address: flood(address, most * 4 // 3), files=FILES)
+        self.attack(name, lambda address: flood(address, most * 4 // 3, sources), files=FILES)
+
+    def test_more_connections_than_open_files(self):
+        self.more_connections("D1", (ATTACKER,))
+
+    def test_connections_from_several_addresses(self):
+        if not OPTIONS.haproxy:
+            self.skipTest("the server's own shares are by address (--max-connections-per-peer)")
+        self.more_connections("D1, four addresses", [f"127.0.0.{i}" for i in range(2, 6)])
 
     def test_headers_that_expand(self):
         self.attack("D2", lambda address: expanding_headers(address, 20, 220 * OPTIONS.scale, 4_000), margin=EXPANSION)

@@ -1,6 +1,6 @@
 """Clients without credentials that hold what they do not use, on a whole server: whether others are served beside.
 
-    holders_test.py TILEWIRED TILEWIRE [--haproxy] [--report] [--scale N]
+    holders_test.py TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N]
 
 The attackers come from an address of their own and hold as many places as there are. Every honest call must be answered, and every
 attacker ended by the limit that is meant for it. --scale repeats the attacks; --report prints figures; --haproxy puts HAProxy

@@ -1,9 +1,12 @@
 """The server of a campaign: started, ended, started again at the same places; what it says of itself."""
 import collections
+import contextlib
+import glob
 import os
 import re
 import subprocess
 import threading
+import time
 import urllib.request
 
 # What must be 0 when nobody calls and nobody keeps anything.
@@ -16,13 +19,13 @@ FAR_FILES = 16  # what gRPC opens for itself once a connection comes that takes 
 
 
 class Served:
-    def __init__(self, program, folder, credentials, prefix):
-        self.program, self.folder, self.credentials, self.prefix = program, folder, credentials, prefix
+    def __init__(self, program, folder, credentials, prefix, device):
+        self.program, self.folder, self.credentials, self.prefix, self.device = program, folder, credentials, prefix, device
         self.tcp, self.unix = "127.0.0.1:0", "unix:" + os.path.join(folder, "socket")
         self.audit = os.path.join(folder, "audit")
         self.warned = collections.Counter()
-        self.process = None
-        self.starts = 0
+        self.process = self.died = None  # died: when the last one was seen to
+        self.starts = self.expected = 0  # expected: how often a server has told that its device is gone, as it should
 
     def start(self):
         """At the same port as before; another program may have it for a moment, as the far end of a connection."""
@@ -32,11 +35,11 @@ class Served:
         raise AssertionError(("the server does not start", self.log))
 
     def attempt(self):
-        command = [self.program, "--device", "cpu", "--listen", self.tcp, "--listen", self.unix, "--metrics-listen", "127.0.0.1:0",
+        command = [self.program, "--device", self.device, "--listen", self.tcp, "--listen", self.unix, "--metrics-listen", "127.0.0.1:0",
                    "--device-bytes", str(DEVICE), "--allow-regions", self.prefix, "--region-bytes", "1GiB", "--audit-log", self.audit,
-                   "--drain-seconds", "300", *self.credentials.flags()]
+                   "--drain-seconds", "300", "--late-ms", "0", *self.credentials.flags()]
         self.log, self.told = [], collections.Counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, args=(self.process.stderr,), daemon=True)
         self.reader.start()
         ready = self.process.stdout.readline().split()
@@ -63,8 +66,22 @@ class Served:
             for what in ("certificates", "tokens", "rules of the policy"):
                 self.told[what] += f"new {what} are used" in text
                 self.told["bad " + what] += f"{what} have changed and cannot" in text
+            self.told["device"] += text.startswith("the device is told")
             if words[1:2] and words[1] in ("warn", "error", "critical"):
                 self.warned[words[1] + " " + re.sub(r"[\d.]+", "N", text)[:100]] += 1
+
+    def say(self, line):
+        """To tilewired_faulty."""
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def unexpected(self):
+        """What it has said that is worse than a warning."""
+        bad = {line: count for line, count in self.warned.items() if not line.startswith("warn")}
+        for line in [line for line in bad if line.startswith("critical the device has failed")]:
+            if bad[line] == self.expected:
+                del bad[line]
+        return bad
 
     def page(self):
         with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=300) as page:
@@ -85,12 +102,27 @@ class Served:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return int(re.search(field + r":\s+(\d+)", status.read()).group(1)) * 1024
 
+    def threads(self):
+        """How many of each name: gRPC's own that could not be made are missed nowhere else."""
+        names = collections.Counter()
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/comm"):
+            with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+                names[file.read().strip()] += 1
+        return dict(names)
+
+    def own(self):
+        """Resident memory but for mapped regions. What it once had for arrays and jobs it keeps, so it grows until all have been there."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            found = re.search(r"RssAnon:\s+(\d+)", status.read())
+        return int(found.group(1)) * 1024 if found else self.memory()
+
     def alive(self):
         return self.process.poll() is None
 
     def end_reading(self):
         code = self.process.wait()
+        self.died = time.monotonic()
         self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
         return code

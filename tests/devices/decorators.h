@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "server/base/mutex.h"
 #include "server/engine/device/device.h"
 #include "tests/devices/faults.h"
 
@@ -20,12 +21,26 @@ struct SlowOptions {
   uint64_t seed = 1;
 };
 
+/// How slow a device is now; shared by the test and the device. Thread-safe.
+class Slowness {
+ public:
+  explicit Slowness(const SlowOptions& options = {}) : options_(options) {}
+  /// Of all that is submitted from now on.
+  void Set(const SlowOptions& options);
+  SlowOptions options() const;
+
+ private:
+  mutable Mutex mutex_;
+  SlowOptions options_ TILEWIRE_GUARDED_BY(mutex_);
+};
+
 /// What `options.jitter` adds to the `submission`-th submission (from 0) of the `lane`-th lane (from 0).
 std::chrono::microseconds SlowJitter(const SlowOptions& options, uint64_t lane, uint64_t submission);
 
 /// Every submission starts only after its delay, as late as it may: data that the caller changes or frees too
 /// early shows as a wrong result. Lanes delay independently of each other.
 std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, const SlowOptions& options);
+std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, std::shared_ptr<const Slowness> slowness);
 
 /// `faults` says which submissions fail, and whether the device is gone with it.
 std::unique_ptr<Device> MakeFaulty(std::unique_ptr<Device> device, std::shared_ptr<Faults> faults);

@@ -16,8 +16,11 @@ namespace {
 /// A thread that sleeps, submits to the real lane, waits for it and calls back: one submission at a time.
 class SlowLane final : public Lane {
  public:
-  SlowLane(std::unique_ptr<Lane> lane, const SlowOptions& options, uint64_t number)
-      : lane_(std::move(lane)), options_(options), number_(number), thread_([this] { Serve(); }) {}
+  SlowLane(std::unique_ptr<Lane> lane, std::shared_ptr<const Slowness> slowness, uint64_t number)
+      : lane_(std::move(lane)),
+        slowness_(std::move(slowness)),
+        number_(number),
+        thread_([this] { Serve(); }) {}
   ~SlowLane() override {
     {
       MutexLock lock(mutex_);
@@ -28,23 +31,23 @@ class SlowLane final : public Lane {
   }
 
   void CopyIn(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
-    Submit(options_.copy_in, std::move(done),
+    Submit(&SlowOptions::copy_in, std::move(done),
            [=, this](OnComplete inner) { lane_->CopyIn(device, host, bytes, std::move(inner)); });
   }
   void CopyOut(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
-    Submit(options_.copy_out, std::move(done),
+    Submit(&SlowOptions::copy_out, std::move(done),
            [=, this](OnComplete inner) { lane_->CopyOut(host, device, bytes, std::move(inner)); });
   }
   void CopyInShared(std::byte* device, const std::byte* host, size_t bytes, OnComplete done) override {
-    Submit(options_.copy_in, std::move(done),
+    Submit(&SlowOptions::copy_in, std::move(done),
            [=, this](OnComplete inner) { lane_->CopyInShared(device, host, bytes, std::move(inner)); });
   }
   void CopyOutShared(std::byte* host, const std::byte* device, size_t bytes, OnComplete done) override {
-    Submit(options_.copy_out, std::move(done),
+    Submit(&SlowOptions::copy_out, std::move(done),
            [=, this](OnComplete inner) { lane_->CopyOutShared(host, device, bytes, std::move(inner)); });
   }
   void Launch(const Work& work, OnComplete done) override {
-    Submit(options_.launch, std::move(done),
+    Submit(&SlowOptions::launch, std::move(done),
            [=, this](OnComplete inner) { lane_->Launch(work, std::move(inner)); });
   }
 
@@ -55,10 +58,12 @@ class SlowLane final : public Lane {
     std::function<void(OnComplete)> submit;
   };
 
-  void Submit(std::chrono::microseconds delay, OnComplete done, std::function<void(OnComplete)> submit) {
+  void Submit(std::chrono::microseconds SlowOptions::*kind, OnComplete done,
+              std::function<void(OnComplete)> submit) {
+    const SlowOptions options = slowness_->options();
     {
       MutexLock lock(mutex_);
-      delay += SlowJitter(options_, number_, submitted_++);
+      const auto delay = options.*kind + SlowJitter(options, number_, submitted_++);
       queue_.push_back({delay, std::move(done), std::move(submit)});
     }
     wake_.NotifyAll();
@@ -96,7 +101,7 @@ class SlowLane final : public Lane {
   }
 
   const std::unique_ptr<Lane> lane_;
-  const SlowOptions options_;
+  const std::shared_ptr<const Slowness> slowness_;
   const uint64_t number_;  ///< of the lane
   Mutex mutex_;
   CondVar wake_;
@@ -108,19 +113,29 @@ class SlowLane final : public Lane {
 
 class SlowDevice final : public ForwardingDevice {
  public:
-  SlowDevice(std::unique_ptr<Device> device, const SlowOptions& options)
-      : ForwardingDevice(std::move(device)), options_(options) {}
+  SlowDevice(std::unique_ptr<Device> device, std::shared_ptr<const Slowness> slowness)
+      : ForwardingDevice(std::move(device)), slowness_(std::move(slowness)) {}
   Result<std::unique_ptr<Lane>> MakeLane(LanePriority priority) override {
     TILEWIRE_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, device_->MakeLane(priority));
-    return std::make_unique<SlowLane>(std::move(lane), options_, lanes_.fetch_add(1));
+    return std::make_unique<SlowLane>(std::move(lane), slowness_, lanes_.fetch_add(1));
   }
 
  private:
-  const SlowOptions options_;
+  const std::shared_ptr<const Slowness> slowness_;
   std::atomic<uint64_t> lanes_{0};
 };
 
 }  // namespace
+
+void Slowness::Set(const SlowOptions& options) {
+  const MutexLock lock(mutex_);
+  options_ = options;
+}
+
+SlowOptions Slowness::options() const {
+  const MutexLock lock(mutex_);
+  return options_;
+}
 
 std::chrono::microseconds SlowJitter(const SlowOptions& options, uint64_t lane, uint64_t submission) {
   // Hashed, not drawn: the k-th submission gets the same however threads interleave.
@@ -136,7 +151,11 @@ std::chrono::microseconds SlowJitter(const SlowOptions& options, uint64_t lane, 
 }
 
 std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, const SlowOptions& options) {
-  return std::make_unique<SlowDevice>(std::move(device), options);
+  return MakeSlow(std::move(device), std::make_shared<const Slowness>(options));
+}
+
+std::unique_ptr<Device> MakeSlow(std::unique_ptr<Device> device, std::shared_ptr<const Slowness> slowness) {
+  return std::make_unique<SlowDevice>(std::move(device), std::move(slowness));
 }
 
 }  // namespace tilewire::engine

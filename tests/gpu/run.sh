@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Tests everything that needs a GPU from a bundle (cmake --build DIR --target bundle), on a machine without compilers or gRPC.
 #
-#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy kernels   (default: all)
+#   tests/gpu/run.sh BUNDLE [STAGE...]      stages: tests sanitizer numpy kernels chaos   (default: all)
 #
-# measure.sh beside it measures. Needs an NVIDIA driver; `sanitizer` needs compute-sanitizer, `numpy` python3 with numpy.
+# measure.sh beside it measures. Needs an NVIDIA driver; `sanitizer` needs compute-sanitizer, `numpy` python3 with numpy, `chaos` also
+# grpcio, protobuf and openssl, and STUBS, a folder that tests/chaos/carry.sh has made, unless protoc is there.
 # Ends with one line a stage; the exit code is 0 when all of them passed.
 set -uo pipefail
 bundle=${1:?usage: run.sh BUNDLE [STAGE...]}
 shift
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy kernels)
+[ ${#stages[@]} -gt 0 ] || stages=(tests sanitizer numpy kernels chaos)
 bin=$bundle/bin
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpu_tests() { "$bin/tilewire_gpu_tests" --gtest_brief=1; }
@@ -53,6 +54,18 @@ kernels() {
     --json "${KERNELS_JSON:-kernels.json}"
 }
 
+# Attacks and disturbances on a server that computes on the GPU. tests/chaos/long.py makes longer runs of the latter.
+chaos() {
+  local chaos=$here/../chaos failed=0 program
+  for program in doors_test holders_test; do
+    python3 -B "$chaos/$program.py" "$bin/tilewired" "$bin/tilewire" --device cuda --report || failed=1
+  done
+  for program in tilewired tilewired_faulty; do
+    python3 -B "$chaos/campaign.py" "$bin/$program" "$bin/tilewire" --device cuda --report ${STUBS:+--stubs "$STUBS"} || failed=1
+  done
+  return "$failed"
+}
+
 summary=() failed=0
 for stage in "${stages[@]}"; do
   echo "=== $stage"
@@ -62,6 +75,7 @@ for stage in "${stages[@]}"; do
     sanitizer) sanitizer ;;
     numpy) numpy ;;
     kernels) kernels ;;
+    chaos) chaos ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
   code=$?

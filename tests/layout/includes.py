@@ -84,7 +84,8 @@ LAYERS = {
     "server/rpc/transport/": (TRANSPORT, ()),
     "server/rpc/calls/": (CALLS, ()),
     "server/ops/": (OPS, GRPC),
-    **{"server/" + name: (OPS + RPC + ("server/options.h",), ()) for name in ("main.cc", "options.h", "options.cc")},
+    **{"server/" + name: (OPS + RPC + ("server/options.h", "server/wrapped.h"), ())
+       for name in ("main.cc", "options.h", "options.cc", "wrapped.h", "wrapped.cc")},
     # The list of environment variables is one for all programs, and so is what stays on a host.
     "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/",
                                                          "server/base/addresses.h", "server/base/environment.h"), ()),

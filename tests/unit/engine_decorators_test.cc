@@ -48,6 +48,21 @@ TEST(SlowDevice, DelaysEachKindAsTold) {
   EXPECT_LT(quickest, microseconds(60000));
 }
 
+TEST(SlowDevice, BecomesSlowAndQuickAgainAsTold) {
+  const auto slowness = std::make_shared<Slowness>();
+  const auto device = MakeSlow(OpenCpuDevice(1), slowness);
+  const auto lane = testing::MakeLane(*device);
+  EXPECT_EQ(slowness->options().copy_in, microseconds(0));
+  Submit(*device, *lane, Submitted::kCopyIn, 1);
+  slowness->Set({.copy_in = microseconds(20000)});
+  const TimePoint begin = Clock::now();
+  Submit(*device, *lane, Submitted::kCopyIn, 3);
+  EXPECT_GE(Clock::now() - begin, microseconds(60000));
+  slowness->Set({.copy_in = std::chrono::hours(1)});
+  slowness->Set({});
+  Submit(*device, *lane, Submitted::kCopyIn, 3);  // or the test takes hours
+}
+
 TEST(SlowDevice, CopiesHappenLate) {
   const auto device = MakeSlow(OpenCpuDevice(1), {.copy_in = microseconds(50000)});
   const auto lane = testing::MakeLane(*device);
