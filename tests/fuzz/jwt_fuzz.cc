@@ -2,7 +2,9 @@
 // a token that nobody signed is refused; and what a signed one says is taken only as it says it.
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -9,6 +9,7 @@
 #include <openssl/rsa.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
