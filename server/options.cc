@@ -1,6 +1,7 @@
 #include "server/options.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -80,6 +81,10 @@ rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
                           .handshake_seconds = config.handshake_seconds,
                           .most_failed_calls = config.max_failed_calls,
                           .memory_bytes = config.memory_bytes},
+          .connection_use = {.calls = static_cast<int>(config.max_calls_per_connection),
+                             .streams = static_cast<int>(config.max_streams_per_connection),
+                             .calls_per_second = static_cast<double>(config.calls_per_second_per_connection),
+                             .bytes_per_second = static_cast<double>(config.bytes_per_second_per_connection)},
           .idle_seconds = config.idle_seconds,
           .least_rate = static_cast<double>(config.least_rate),
           .late = std::chrono::milliseconds(config.late_ms),
@@ -91,7 +96,11 @@ rpc::ServerOptions ServerOptionsOf(const ops::Config& config) {
                                   .key = config.tls_key,
                                   .client_ca = config.tls_client_ca},
                           .tokens = config.tokens,
-                          .policy = config.policy},
+                          .policy = config.policy,
+                          .jwks = config.jwks,
+                          .jwt = {.issuer = config.jwt_issuer,
+                                  .audience = config.jwt_audience,
+                                  .skew = std::chrono::duration<double>(config.jwt_skew_seconds)}},
           .health_listen = config.health_listen,
           .client_certificates_required = config.tls_client == "required",
           .version = std::string(ops::Version())};
@@ -104,7 +113,7 @@ ops::Confinement ConfinementOf(const ops::Config& config) {
                         .core_dumps = config.core_dumps,
                         .user = config.user};
   for (const std::string& file :
-       {config.tls_cert, config.tls_key, config.tls_client_ca, config.tokens, config.policy}) {
+       {config.tls_cert, config.tls_key, config.tls_client_ca, config.tokens, config.jwks, config.policy}) {
     if (file.empty()) continue;
     std::error_code error;
     what.read.push_back(std::filesystem::absolute(file, error).parent_path());

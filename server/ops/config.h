@@ -50,6 +50,9 @@ struct Config {
   int shared_in_flight = -1;  ///< for callers that are active together; -1: twice the processors
   int64_t arrays_per_identity = 0, regions_per_identity = 0;  ///< 0: MostOfOne()
   int64_t calls_per_second_per_identity = 0, bytes_per_second_per_identity = 0;
+  /// Of each TCP connection; 0: no bound.
+  int64_t max_calls_per_connection = 0, max_streams_per_connection = 0;
+  int64_t calls_per_second_per_connection = 0, bytes_per_second_per_connection = 0;
   int late_ms = 20;               ///< that unary calls may wait before more are refused; 0: any time
   int64_t least_rate = 64 << 10;  ///< bytes a second of a job, while others wait; 0: any
   std::string metrics_listen;     ///< empty: off
@@ -59,13 +62,16 @@ struct Config {
   std::string tls_client = "optional";           ///< or required
   bool insecure = false;                         ///< clear text beyond this host
   std::string tokens;                            ///< file; empty: off
-  std::string policy;                            ///< file; empty: everybody may do everything
-  std::string anonymous = "allow";               ///< or deny
-  std::string identity_header;                   ///< lower case; empty: off
-  std::vector<std::string> trusted_proxies;      ///< Identity::Text(); empty: anonymous ones
-  bool confine = true;                           ///< give up what serving needs none of (confinement.h)
-  bool core_dumps = false;                       ///< arrays are in them
-  std::string user;                              ///< to become; empty: stay
+  std::string jwks;                              ///< file; empty: off
+  std::string jwt_issuer, jwt_audience;          ///< what those tokens must say
+  double jwt_skew_seconds = 60;
+  std::string policy;                        ///< file; empty: everybody may do everything
+  std::string anonymous = "allow";           ///< or deny
+  std::string identity_header;               ///< lower case; empty: off
+  std::vector<std::string> trusted_proxies;  ///< Identity::Text(); empty: anonymous ones
+  bool confine = true;                       ///< give up what serving needs none of (confinement.h)
+  bool core_dumps = false;                   ///< arrays are in them
+  std::string user;                          ///< to become; empty: stay
   double drain_seconds = 30;
   std::string audit_log;  ///< file; empty: off
   std::string log_format = "text", log_level = "info";

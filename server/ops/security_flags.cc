@@ -15,7 +15,7 @@
 namespace tilewire::ops {
 namespace {
 
-constexpr const char* kProxies = "anonymous, spiffe://..., dns:..., cn:..., token:...";
+constexpr const char* kProxies = "anonymous, spiffe://..., dns:..., cn:..., token:..., jwt:...";
 
 /// What is in it is looked at where it is read.
 Result<std::string> ParseFile(std::string_view flag, std::string_view text) {
@@ -24,7 +24,14 @@ Result<std::string> ParseFile(std::string_view flag, std::string_view text) {
   return BadValue(flag, text, "a readable file");
 }
 
+constexpr const char* kClaim = "1 to 256 printable ASCII characters";
 constexpr const char* kAppended = "an absolute path of a file, in a folder that is there";
+
+/// Of an issuer or an audience: compared as it is.
+Result<std::string> ParseClaim(std::string_view flag, std::string_view text) {
+  if (text.empty() || rpc::IsIdentityName(text)) return std::string(text);
+  return BadValue(flag, text, kClaim);
+}
 
 /// It is opened, and made, where the server starts.
 Result<std::string> ParseAppended(std::string_view flag, std::string_view text) {
@@ -61,7 +68,7 @@ Flag File(std::string name, std::string Config::*member, std::string help) {
 Flag TrustedProxies() {
   Flag flag{.name = "trusted-proxy",
             .placeholder = "IDENTITY",
-            .default_text = "anonymous, without TLS and --tokens"};
+            .default_text = "anonymous, without TLS, --tokens and --jwks"};
   flag.allowed = kProxies;
   flag.help = "Whose --identity-header counts: its identity without that header; may be repeated";
   flag.repeatable = true;
@@ -93,6 +100,29 @@ Status CheckTls(const Config& config) {
   return Status();
 }
 
+void AddJwtFlags(std::vector<Flag>* flags) {
+  flags->push_back(
+      File("jwks", &Config::jwks,
+           "Public keys (a JWK set: RS256, ES256, EdDSA) whose JWT name callers. Read again when "
+           "it changes"));
+  flags->push_back(Text("jwt-issuer", "TEXT", &Config::jwt_issuer, kClaim, ParseClaim,
+                        "Who makes those tokens: their iss"));
+  flags->push_back(Text("jwt-audience", "TEXT", &Config::jwt_audience, kClaim, ParseClaim,
+                        "Whom they must be for: in their aud"));
+  flags->push_back(Seconds("jwt-skew-seconds", &Config::jwt_skew_seconds, 0, 3600,
+                           "Seconds that their issuer's clock may differ"));
+}
+
+Status CheckJwt(const Config& config) {
+  if (!config.jwks.empty() && (config.jwt_issuer.empty() || config.jwt_audience.empty()))
+    return Needs("--jwks", config.jwks, "--jwt-issuer and --jwt-audience");
+  if (config.jwks.empty() && !config.jwt_issuer.empty())
+    return Needs("--jwt-issuer", config.jwt_issuer, "--jwks");
+  if (config.jwks.empty() && !config.jwt_audience.empty())
+    return Needs("--jwt-audience", config.jwt_audience, "--jwks");
+  return Status();
+}
+
 }  // namespace
 
 void AddSecurityFlags(std::vector<Flag>* flags) {
@@ -111,6 +141,7 @@ void AddSecurityFlags(std::vector<Flag>* flags) {
       File("tokens", &Config::tokens,
            "Bearer tokens that name callers: NAME SALT SHA256 [EXPIRES] a line. Read again when it "
            "changes"));
+  AddJwtFlags(flags);
   flags->push_back(
       File("policy", &Config::policy,
            "Which callers may do what, in JSON; whom it does not name may do nothing. Read again when "
@@ -136,10 +167,13 @@ void AddSecurityFlags(std::vector<Flag>* flags) {
 
 Status CheckSecurity(const Config& config) {
   TILEWIRE_RETURN_IF_ERROR(CheckTls(config));
+  TILEWIRE_RETURN_IF_ERROR(CheckJwt(config));
   const bool tls = !config.tls_cert.empty();
+  const bool proves = tls || !config.tokens.empty() || !config.jwks.empty();
   // Where callers can be told apart by what they prove, nobody's word counts unless he is named.
-  if (!config.identity_header.empty() && (tls || !config.tokens.empty()) && config.trusted_proxies.empty())
-    return Needs("--identity-header", config.identity_header, "with TLS or --tokens, --trusted-proxy");
+  if (!config.identity_header.empty() && proves && config.trusted_proxies.empty())
+    return Needs("--identity-header", config.identity_header,
+                 "with TLS, --tokens or --jwks, --trusted-proxy");
   if (config.identity_header.empty() && !config.trusted_proxies.empty())
     return Needs("--trusted-proxy", config.trusted_proxies.front(), "--identity-header");
   if (tls || config.insecure) return Status();

@@ -1,4 +1,4 @@
-// Flags of what each caller may have of what all share.
+// Flags of what each caller and each connection may have of what all share.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -38,10 +38,19 @@ Flag Number(const std::string& name, int64_t Config::*member, std::string help,
   return flag;
 }
 
+Flag BytesASecond(const std::string& name, int64_t Config::*member, std::string help) {
+  constexpr int64_t kMost = int64_t{1} << 44;
+  return Bound(
+      name, "BYTES", FormatBytes(kMiB) + " to " + FormatBytes(kMost), member,
+      [](const std::string& flag, std::string_view text) {
+        return ParseBytes(flag, text, kMiB, kMost, false);
+      },
+      std::move(help));
+}
+
 }  // namespace
 
 void AddShareFlags(std::vector<Flag>* flags) {
-  constexpr int64_t kMost = int64_t{1} << 44;
   flags->push_back({.name = "least-rate",
                     .placeholder = "BYTES",
                     .default_text = "64KiB",
@@ -70,13 +79,18 @@ void AddShareFlags(std::vector<Flag>* flags) {
                           "half of what open files allow; anonymous: all"));
   flags->push_back(Number("calls-per-second-per-identity", &Config::calls_per_second_per_identity,
                           "Jobs that one caller may begin a second"));
-  flags->push_back(Bound(
-      "bytes-per-second-per-identity", "BYTES", FormatBytes(kMiB) + " to " + FormatBytes(kMost),
-      &Config::bytes_per_second_per_identity,
-      [](const std::string& flag, std::string_view text) {
-        return ParseBytes(flag, text, kMiB, kMost, false);
-      },
-      "Bytes of operands and results of the jobs that one caller may begin a second"));
+  flags->push_back(BytesASecond("bytes-per-second-per-identity", &Config::bytes_per_second_per_identity,
+                                "Bytes of operands and results of the jobs that one caller may begin a "
+                                "second"));
+  flags->push_back(Number("max-calls-per-connection", &Config::max_calls_per_connection,
+                          "Calls of one TCP connection at once, those that wait among them"));
+  flags->push_back(Number("max-streams-per-connection", &Config::max_streams_per_connection,
+                          "Of these, calls that stream"));
+  flags->push_back(Number("calls-per-second-per-connection", &Config::calls_per_second_per_connection,
+                          "Calls, of every kind, that one TCP connection may begin a second"));
+  flags->push_back(BytesASecond("bytes-per-second-per-connection", &Config::bytes_per_second_per_connection,
+                                "Bytes that calls of one TCP connection may send and get a second, or no "
+                                "other begins until time has made up for them"));
 }
 
 }  // namespace tilewire::ops

@@ -31,6 +31,7 @@ class ServerImpl final : public Server {
                               .anonymous = options.anonymous};
     shared_.idle_seconds = options.idle_seconds;
     shared_.least_rate = options.least_rate;
+    shared_.connection_use = options.connection_use;
   }
   ~ServerImpl() override { Shutdown(Clock::now()); }
 

@@ -11,6 +11,7 @@
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/identity/credential_files.h"
 #include "server/rpc/identity/identity.h"
+#include "server/rpc/listener/connection_use.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/transport/receive_limits.h"
 
@@ -21,6 +22,7 @@ struct ServerOptions {
   std::vector<std::string> advertise;  ///< empty: the listeners
   ReceiveLimits receive;
   ConnectionLimits connections;
+  UseLimits connection_use;  ///< what the calls of each TCP connection may take
   double idle_seconds = 30;
   double least_rate = 64 << 10;  ///< bytes a second that a job moves while others wait; 0: any
   Clock::duration late =

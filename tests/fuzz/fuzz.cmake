@@ -38,6 +38,10 @@ tilewire_fuzz(transpose_plan MUTATIONS 1200 DEPS tilewire_kernels)
 tilewire_fuzz(gaussian_plan MUTATIONS 1200 DEPS tilewire_kernels)
 # The parser alone: it needs no gRPC, the client library around it does.
 tilewire_fuzz(npy MUTATIONS 200000 SOURCES ${CMAKE_SOURCE_DIR}/client/cpp/npy.cc DEPS tilewire_array)
+# It knows no gRPC, but is built only where there is a server.
+if(TARGET tilewire_identity)
+  tilewire_fuzz(jwt MUTATIONS 20000 DEPS tilewire_identity)
+endif()
 
 # Whole connections, with a server in the same process; its seeds are written by a script.
 if(TILEWIRE_RPC)

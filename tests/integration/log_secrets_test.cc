@@ -9,6 +9,7 @@
 #include "tests/integration/arrays.h"
 #include "tests/integration/program.h"
 #include "tests/integration/tls.h"
+#include "tests/unit/jwt.h"
 #include "tests/unit/shared_file.h"
 #include "tilewire/v1/regions.grpc.pb.h"
 
@@ -25,13 +26,34 @@ class LogSecrets : public ::testing::Test {
  protected:
   LogSecrets() {
     files_.Write("tokens", TokenLine("ann", kToken) + TokenLine("bob", kToken));
+    files_.Write("jwks", KeySet({signer_.Jwk("a")}));
     // By a shell, for the variables: every line that the libraries have, and the traces that they would have.
     program_ = std::make_unique<Program>(
-        "/bin/sh", std::vector<std::string>{"-c", "GRPC_VERBOSITY=debug GRPC_TRACE=all exec \"$0\" \"$@\"",
-                                            TILEWIRE_TILEWIRED, "--device", "cpu", "--device-bytes", "64MiB",
-                                            "--listen", "127.0.0.1:0", "--tokens", files_.Path("tokens"),
-                                            "--audit-log", files_.Path("audit"), "--log-level", "trace",
-                                            "--log-format", "json", "--allow-regions", kRegionPrefix});
+        "/bin/sh", std::vector<std::string>{"-c",
+                                            "GRPC_VERBOSITY=debug GRPC_TRACE=all exec \"$0\" \"$@\"",
+                                            TILEWIRE_TILEWIRED,
+                                            "--device",
+                                            "cpu",
+                                            "--device-bytes",
+                                            "64MiB",
+                                            "--listen",
+                                            "127.0.0.1:0",
+                                            "--tokens",
+                                            files_.Path("tokens"),
+                                            "--jwks",
+                                            files_.Path("jwks"),
+                                            "--jwt-issuer",
+                                            "https://issuer",
+                                            "--jwt-audience",
+                                            "tilewire",
+                                            "--audit-log",
+                                            files_.Path("audit"),
+                                            "--log-level",
+                                            "trace",
+                                            "--log-format",
+                                            "json",
+                                            "--allow-regions",
+                                            kRegionPrefix});
     channel_ = ConnectTo(program_->Ready()[0]);
     arrays_ = v1::Arrays::NewStub(channel_);
     kernels_ = v1::Kernels::NewStub(channel_);
@@ -154,6 +176,7 @@ class LogSecrets : public ::testing::Test {
     return program_->out() + program_->err() + text.str();
   }
 
+  const SigningKey signer_ = SigningKey::Ed();
   Files files_;
   std::unique_ptr<Program> program_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -178,10 +201,15 @@ TEST_F(LogSecrets, NoneIsInAnyLog) {
   EXPECT_EQ(Stat(array, "ann." + kWrongToken).error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Stat(array, kWrongToken).error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_TRUE(Stat(array).ok());
+  // Good, though of a caller who has no such array, and signed by nobody, though of the same text.
+  const std::string jwt = signer_.Sign({{"alg", "EdDSA"}, {"kid", "a"}}, GoodClaims("ann")),
+                    signed_text = jwt.substr(0, jwt.rfind('.')), no_jwt = signed_text + ".AAAA";
+  EXPECT_EQ(Stat(array, jwt).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Stat(array, no_jwt).error_code(), StatusCode::UNAUTHENTICATED);
 
   const std::string logs = Logs();
   for (const std::string& secret :
-       {array, region, unknown, foreign, other, kPayload, kToken, kWrongToken, kKey}) {
+       {array, region, unknown, foreign, other, kPayload, kToken, kWrongToken, kKey, jwt, signed_text}) {
     const size_t at = logs.find(secret);
     EXPECT_EQ(at, std::string::npos) << secret << ": " << logs.substr(logs.rfind('\n', at) + 1, 1000);
     const size_t part = logs.find(secret.substr(secret.size() - 12));

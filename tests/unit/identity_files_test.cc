@@ -7,6 +7,7 @@
 
 #include "server/rpc/identity/credential_files.h"
 #include "tests/unit/certificates.h"
+#include "tests/unit/jwt.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -14,6 +15,10 @@ namespace {
 using tilewire::testing::Authority;
 using tilewire::testing::CertificateAndKey;
 using tilewire::testing::Files;
+using tilewire::testing::GoodClaims;
+using tilewire::testing::json;
+using tilewire::testing::KeySet;
+using tilewire::testing::SigningKey;
 
 constexpr const char* kToken =
     "ann 00112233445566778899aabbccddeeff "
@@ -34,7 +39,9 @@ class CredentialFilesTest : public ::testing::Test {
     const CredentialPaths paths{.tls = {.certificate = files_.Path("cert.pem"),
                                         .key = files_.Path("key.pem"),
                                         .client_ca = files_.Path("ca.pem")},
-                                .tokens = files_.Path("tokens")};
+                                .tokens = files_.Path("tokens"),
+                                .jwks = with_jwks_ ? files_.Path("jwks.json") : "",
+                                .jwt = {.issuer = "https://issuer", .audience = "tilewire"}};
     return CredentialFiles::Open(
         paths, {}, [this](bool good, std::string_view text) { told_.emplace_back(good, text); });
   }
@@ -50,6 +57,7 @@ class CredentialFilesTest : public ::testing::Test {
   const Authority authority_{"authority"};
   const CertificateAndKey first_ = authority_.Issue({.common_name = "first"}),
                           second_ = authority_.Issue({.common_name = "second"});
+  bool with_jwks_ = false;
   Told told_;
 };
 
@@ -138,6 +146,40 @@ TEST_F(CredentialFilesTest, TokensAreRefusedWhole) {
   EXPECT_EQ(TakeTold(), (Told{{true, "new tokens are used"}}));
 }
 
+TEST_F(CredentialFilesTest, KeysOfTokensAreRefusedWhole) {
+  const SigningKey first = SigningKey::Ec(), second = SigningKey::Ed();
+  const auto sign = [](const SigningKey& key, const std::string& kid) {
+    return key.Sign({{"alg", key.algorithm()}, {"kid", kid}}, GoodClaims("ann"));
+  };
+  with_jwks_ = true;
+  EXPECT_EQ(Complaint(),
+            "--jwks is " + files_.Path("jwks.json") + ", which cannot be read: No such file or directory");
+  files_.Write("jwks.json", KeySet({first.Jwk("1"), first.Jwk("1")}));
+  EXPECT_EQ(Complaint(), "--jwks is " + files_.Path("jwks.json") +
+                             ", keys[1].kid is another key's, too; allowed: one for each");
+  files_.Write("jwks.json", KeySet({first.Jwk("1")}));
+  const auto files = Open().value();
+  const auto before = files->jwks();
+  const WallTime now = std::chrono::system_clock::now();
+  EXPECT_EQ(before->Check(sign(first, "1"), now), "ann");
+  json secret = second.Jwk("2");
+  secret["d"] = "c2VjcmV0LW9mLXNvbWVib2R5";
+  files_.Write("jwks.json", KeySet({first.Jwk("1"), secret}));
+  files->Look();
+  files->Look();
+  EXPECT_EQ(files->jwks(), before);
+  const Told wrong = TakeTold();
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_FALSE(wrong[0].first);
+  EXPECT_NE(wrong[0].second.find("keys[1] is a private key"), std::string::npos) << wrong[0].second;
+  EXPECT_EQ(wrong[0].second.find("c2Vj"), std::string::npos) << "no secret is told";
+  files_.Replace("jwks.json", KeySet({second.Jwk("2")}));
+  files->Look();
+  EXPECT_EQ(TakeTold(), (Told{{true, "new keys of --jwks are used"}}));
+  EXPECT_EQ(files->jwks()->Check(sign(second, "2"), now), "ann");
+  EXPECT_FALSE(files->jwks()->Check(sign(first, "1"), now)) << "though it was good before";
+}
+
 TEST(CredentialFiles, WithoutPathsThereIsNothing) {
   const auto files = CredentialFiles::Open({}, {}, [](bool, std::string_view) { FAIL(); }).value();
   files->Start();
@@ -145,6 +187,7 @@ TEST(CredentialFiles, WithoutPathsThereIsNothing) {
   EXPECT_FALSE(files->has_tls());
   EXPECT_EQ(files->tls(), nullptr);
   EXPECT_EQ(files->tokens(), nullptr);
+  EXPECT_EQ(files->jwks(), nullptr);
 }
 
 }  // namespace

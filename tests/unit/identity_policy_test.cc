@@ -48,9 +48,9 @@ TEST(Policy, WhomNobodyNamesMayDoNothing) {
 }
 
 TEST(Policy, GroupsStandForTheirMembers) {
-  const Policy policy = Parsed(R"({"groups": {"lab": ["token:ann", "spiffe://example.org/lab/*"]},
+  const Policy policy = Parsed(R"({"groups": {"lab": ["token:ann", "jwt:*", "spiffe://example.org/lab/*"]},
       "rules": [{"who": ["lab", "cn:robot"], "methods": ["Kernels.*"]}]})");
-  for (const char* who : {"token:ann", "spiffe://example.org/lab/a/b", "cn:robot"}) {
+  for (const char* who : {"token:ann", "jwt:auth0|1", "spiffe://example.org/lab/a/b", "cn:robot"}) {
     EXPECT_TRUE(policy.MayCall(who, "Kernels.Execute").ok()) << who;
     EXPECT_FALSE(policy.MayCall(who, "Arrays.List").ok()) << who;
   }
@@ -105,6 +105,7 @@ TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"", "line 1 is no JSON"},
       {"{\"rules\": [\n,]}", "line 2 is no JSON"},
+      {R"({"rules": [{"who": ["*"], "methods": ["*"], "max_bytes": 1e999}]})", "a number is out of range"},
       {"[]", "the policy is []; allowed: an object"},
       {"{}", "rules is missing; allowed: a list of rules"},
       {R"({"rules": {}})", "rules is {}; allowed: a list of rules"},

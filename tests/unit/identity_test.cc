@@ -10,18 +10,25 @@
 
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/identity/tokens.h"
+#include "tests/unit/jwt.h"
 
 namespace tilewire::rpc {
 namespace {
 
+using tilewire::testing::GoodClaims;
+using tilewire::testing::json;
+using tilewire::testing::KeySet;
+using tilewire::testing::SigningKey;
+
 TEST(IdentityText, KindsNeverCollide) {
   const std::vector<Identity> all{
-      {IdentityKind::kAnonymous, ""},         {IdentityKind::kSpiffe, "spiffe://a/b"},
-      {IdentityKind::kDns, "anonymous"},      {IdentityKind::kCn, "anonymous"},
-      {IdentityKind::kCn, "spiffe://a/b"},    {IdentityKind::kToken, "anonymous"},
-      {IdentityKind::kUid, "anonymous"},      {IdentityKind::kHeader, "anonymous"},
-      {IdentityKind::kHeader, "token:ann"},   {IdentityKind::kToken, "ann"},
-      {IdentityKind::kHeader, "spiffe://a/b"}};
+      {IdentityKind::kAnonymous, ""},          {IdentityKind::kSpiffe, "spiffe://a/b"},
+      {IdentityKind::kDns, "anonymous"},       {IdentityKind::kCn, "anonymous"},
+      {IdentityKind::kCn, "spiffe://a/b"},     {IdentityKind::kToken, "anonymous"},
+      {IdentityKind::kUid, "anonymous"},       {IdentityKind::kHeader, "anonymous"},
+      {IdentityKind::kHeader, "token:ann"},    {IdentityKind::kToken, "ann"},
+      {IdentityKind::kHeader, "spiffe://a/b"}, {IdentityKind::kJwt, "ann"},
+      {IdentityKind::kJwt, "token:ann"},       {IdentityKind::kHeader, "jwt:ann"}};
   for (size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(ParseIdentity("who", all[i].Text()), all[i]) << all[i].Text();
     for (size_t k = 0; k < i; ++k) EXPECT_NE(all[i].Text(), all[k].Text());
@@ -60,10 +67,10 @@ struct Case {
   std::string told;      ///< then, the value that the status names
 };
 
-void Check(const std::vector<Case>& cases, const IdentityRules& rules, const Tokens* tokens) {
+void Check(const std::vector<Case>& cases, const IdentityRules& rules, const BearerFiles& files) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
   for (const Case& one : cases) {
-    const auto identity = Identify({one.certificate, one.authorization, one.header}, rules, tokens, now);
+    const auto identity = Identify({one.certificate, one.authorization, one.header}, rules, files, now);
     EXPECT_EQ(identity ? identity->Text() : "", one.identity) << one.what;
     if (identity) continue;
     EXPECT_EQ(identity.error().code(), Code::kUnauthenticated) << one.what;
@@ -108,7 +115,37 @@ TEST(Identify, WithoutProxies) {
        {"another scheme", {}, {"Basic YTpi"}, {}, "", "not a bearer token"},
        {"nothing at all", {}, {""}, {}, "", "not a bearer token"},
        {"twice", {}, {"Bearer ann.right", "Bearer ann.right"}, {}, "", "there 2 times"}},
-      {.header = "x-user", .trusted_proxies = {}, .anonymous = true}, &tokens);
+      {.header = "x-user", .trusted_proxies = {}, .anonymous = true}, {.tokens = &tokens});
+}
+
+TEST(Identify, ByBothKindsOfTokens) {
+  const Tokens tokens = Known();
+  const SigningKey key = SigningKey::Ed(), strange = SigningKey::Ed();
+  const Jwks jwks =
+      Jwks::Parse(KeySet({key.Jwk("k")}), {.issuer = "https://issuer", .audience = "tilewire"}).value();
+  json claims = GoodClaims("ann");
+  claims["exp"] = 4'000'000'000;
+  const json header{{"alg", "EdDSA"}, {"kid", "k"}};
+  const std::string good = "Bearer " + key.Sign(header, claims),
+                    bad = "Bearer " + strange.Sign(header, claims), both_ways = "Bearer ann.ri.ght",
+                    other_scheme = "DPoP " + good.substr(7);
+  const std::string unsigned_by = "not signed by its key";
+  const IdentityRules rules{
+      .header = "x-user", .trusted_proxies = {{IdentityKind::kJwt, "ann"}}, .anonymous = true};
+  const std::vector<Case> alike{{"a JWT", {}, {good}, {"eve"}, "header:eve", ""},
+                                {"before a certificate", Dns("a"), {good}, {"eve"}, "header:eve", ""},
+                                {"a wrong one, never the certificate", Dns("a"), {bad}, {}, "", unsigned_by},
+                                {"nor anonymous", {}, {bad}, {}, "", unsigned_by},
+                                {"twice", {}, {good, good}, {}, "", "there 2 times"},
+                                {"another scheme", {}, {other_scheme}, {}, "", "not a bearer token"}};
+  Check(alike, rules, {.tokens = &tokens, .jwks = &jwks});
+  Check(alike, rules, {.jwks = &jwks});
+  Check({{"a JWT that is no proxy's", {}, {good}, {"eve"}, "jwt:ann", ""}}, {}, {.jwks = &jwks});
+  Check({{"a line of the file", {}, {"Bearer ann.right"}, {}, "token:ann", ""},
+         {"two dots are a JWT's", {}, {both_ways}, {}, "", "malformed"}},
+        rules, {.tokens = &tokens, .jwks = &jwks});
+  Check({{"no tokens of the file", {}, {"Bearer ann.right"}, {}, "", "no JWT"}}, rules, {.jwks = &jwks});
+  Check({{"no JWT", {}, {good}, {}, "", "unknown"}}, rules, {.tokens = &tokens});
 }
 
 TEST(Identify, BehindProxies) {
@@ -130,7 +167,7 @@ TEST(Identify, BehindProxies) {
          {"not a proxy", Dns("other"), {}, {"ann"}, "dns:other", ""},
          {"another kind of that name", {{{}, {}, "proxy"}}, {}, {"ann"}, "cn:proxy", ""},
          {"nobody", {}, {}, {"ann"}, "anonymous", ""}},
-        rules, &tokens);
+        rules, {.tokens = &tokens});
 }
 
 TEST(Identify, AnonymousProxiesAndCallers) {
@@ -138,12 +175,12 @@ TEST(Identify, AnonymousProxiesAndCallers) {
   Check({{"a proxy without a name", {}, {}, {"ann"}, "header:ann", ""},
          {"which must say", {}, {}, {}, "", "missing"},
          {"a caller of its own name", Dns("a"), {}, {"ann"}, "dns:a", ""}},
-        open, nullptr);
+        open, {});
   const IdentityRules closed{.header = "", .trusted_proxies = {}, .anonymous = false};
   Check({{"nobody", {}, {}, {}, "", "missing"},
          {"no tokens here", {}, {"Bearer ann.right"}, {}, "", "missing"},
          {"somebody", Dns("a"), {"Basic YTpi"}, {}, "dns:a", ""}},
-        closed, nullptr);
+        closed, {});
 }
 
 }  // namespace

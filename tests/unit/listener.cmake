@@ -1,5 +1,5 @@
 if(NOT TILEWIRE_RPC)
   return()
 endif()
-tilewire_test(distance_test SOURCES unit/window_class_test.cc unit/round_trip_test.cc DEPS tilewire_rpc LABELS unit GRPC)
+tilewire_test(distance_test SOURCES unit/connection_use_test.cc unit/window_class_test.cc unit/round_trip_test.cc DEPS tilewire_rpc LABELS unit GRPC)
 tilewire_test(backlog_test SOURCES unit/backlog_test.cc DEPS tilewire_rpc LABELS unit GRPC)

@@ -39,6 +39,21 @@ TEST(Security, WhatNeedsSomethingBesideItSaysSo) {
       "");
 }
 
+TEST(Security, TokensOfOthersNeedAnIssuerAndAnAudience) {
+  EXPECT_EQ(SecurityComplaint({.jwks = "j"}), "--jwks");
+  EXPECT_EQ(SecurityComplaint({.jwks = "j", .jwt_issuer = "i"}), "--jwks");
+  EXPECT_EQ(SecurityComplaint({.jwks = "j", .jwt_audience = "a"}), "--jwks");
+  EXPECT_EQ(SecurityComplaint({.jwt_issuer = "i"}), "--jwt-issuer");
+  EXPECT_EQ(SecurityComplaint({.jwt_audience = "a"}), "--jwt-audience");
+  const Config good{.jwks = "j", .jwt_issuer = "i", .jwt_audience = "a"};
+  EXPECT_EQ(SecurityComplaint(good), "");
+  Config proxied = good;
+  proxied.identity_header = "x-user";
+  EXPECT_EQ(SecurityComplaint(proxied), "--identity-header");
+  proxied.trusted_proxies = {"jwt:proxy"};
+  EXPECT_EQ(SecurityComplaint(proxied), "");
+}
+
 TEST(Security, WhoMayNameOthersIsSaidWhereCallersProveWhoTheyAre) {
   EXPECT_EQ(SecurityComplaint({.identity_header = "x-user"}), "");
   EXPECT_EQ(SecurityComplaint({.trusted_proxies = {"dns:p"}}), "--trusted-proxy");

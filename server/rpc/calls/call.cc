@@ -26,6 +26,7 @@ Call::~Call() {
   idle_watch_.Stop();
   record_.Tell();
   if (!streams_as_.empty()) shared_->streams.Leave(streams_as_);
+  if (in_connection_) record_.account()->use.Leave(is_stream_);
   job_.Drop();  // with its leases, but where a queue's thread still looks after it (Awaited)
   shared_->running.End(this);
 }
@@ -36,14 +37,24 @@ void Call::Started() {
   cancellation_.Start(shared_from_this(), &metadata_, arrived);
   shared_->running.Begin(weak_from_this());
   record_.Start(&metadata_, arrived);
-  if (metadata_.own || !metadata_.refused.ok()) return;
+  if (metadata_.own) return;
+  EnterConnection();
+  if (!metadata_.refused.ok()) return;
   if (const auto policy = shared_->credentials->policy())
     metadata_.refused = policy->MayCall(metadata_.identity, record_.method());
-  if (!is_stream() || !metadata_.refused.ok()) return;
+  if (!is_stream_ || !metadata_.refused.ok()) return;
   if (const int most = own_limits().streams; most > 0) {
     metadata_.refused = shared_->streams.Enter(metadata_.Share(), most);
     if (metadata_.refused.ok()) streams_as_ = metadata_.Share();
   }
+}
+
+void Call::EnterConnection() {
+  is_stream_ = is_stream();
+  if (!record_.account() || !shared_->connection_use.any()) return;
+  Status status = record_.account()->use.Enter(shared_->connection_use, is_stream_, engine().timer().Now());
+  in_connection_ = status.ok();
+  if (metadata_.refused.ok()) metadata_.refused = std::move(status);  // who calls is asked first
 }
 
 PolicyLimits Call::own_limits() const {

@@ -86,6 +86,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
 
  private:
   Status LateStatus(Late why) const;
+  /// Counts the call among its connection's, or refuses it.
+  void EnterConnection();
   /// Whether it goes on for as long as its client likes, and counts as such.
   virtual bool is_stream() const { return false; }
 
@@ -97,7 +99,9 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   CallJob job_{shared_->engine};
   Cancellation cancellation_{&context_, &shared_->running, &job_};
   IdleWatch idle_watch_;
-  std::string streams_as_;  ///< among whose streams it counts; empty: nobody's
+  bool is_stream_ = false;      ///< as is_stream(), for the destructor
+  bool in_connection_ = false;  ///< whether it counts among its connection's
+  std::string streams_as_;      ///< among whose streams it counts; empty: nobody's
 };
 
 }  // namespace tilewire::rpc

@@ -36,7 +36,8 @@ struct CallContext {
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.
   std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
-  DropSoon drop_soon;  ///< Engine::DropSoon
+  UseLimits connection_use;  ///< of each connection that is known
+  DropSoon drop_soon;        ///< Engine::DropSoon
   RunningCalls running;
   OwnStreams streams;
 };

@@ -57,11 +57,12 @@ std::optional<CertificateNames> CertificateOf(const grpc::ServerContextBase& con
 Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared) {
   const IdentityRules& rules = shared.identity_rules;
   const auto tokens = shared.credentials->tokens();
+  const auto jwks = shared.credentials->jwks();
   Presented presented;
   if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
-  if (tokens) presented.authorization = Incoming(context, "authorization");
+  if (tokens || jwks) presented.authorization = Incoming(context, "authorization");
   if (!rules.header.empty()) presented.header = Incoming(context, rules.header);
-  return Identify(presented, rules, tokens.get(), std::chrono::system_clock::now());
+  return Identify(presented, rules, {tokens.get(), jwks.get()}, std::chrono::system_clock::now());
 }
 
 }  // namespace

@@ -62,6 +62,13 @@ void Record::End(const Status& status, Timing timing) {
   LastTo(Clock::now(), arrived_, &told_.timing);
   told_.bytes_in = told_.timing.bytes_in;
   told_.bytes_out = status.ok() ? told_.timing.bytes_out : 0;
+  Moved(told_.bytes_out);
+}
+
+void Record::Moved(uint64_t bytes) const {
+  const UseLimits& limits = shared_->connection_use;
+  if (account_ && limits.bytes_per_second > 0 && bytes > 0)
+    account_->use.Moved(limits, bytes, shared_->engine->timer().Now());
 }
 
 void Record::Tell() {

@@ -1,6 +1,7 @@
 // What is told of a call: that it came, and how it ended.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,7 +39,9 @@ class Record {
 
   /// A message of that many bytes was taken from the call's connection.
   void Took(size_t message_bytes) {
-    if (account_) account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
+    if (!account_) return;
+    account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
+    Moved(message_bytes);
   }
   /// How it ended, as its client is told. `timing`: of its job, where it ran one.
   void End(const Status& status, Timing timing);
@@ -48,6 +51,9 @@ class Record {
   void Tell();
 
  private:
+  /// Counts bytes against what the connection may move in a second.
+  void Moved(uint64_t bytes) const;
+
   CallContext* const shared_;
   const Metadata* metadata_ = nullptr;
   TimePoint arrived_;

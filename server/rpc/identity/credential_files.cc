@@ -31,6 +31,7 @@ Result<std::unique_ptr<CredentialFiles>> CredentialFiles::Open(const CredentialP
   const MutexLock lock(files->look_mutex_);
   if (const auto taken = files->TakeTls(); !taken) return Fail(taken.error());
   if (const auto taken = files->TakeTokens(); !taken) return Fail(taken.error());
+  if (const auto taken = files->TakeJwks(); !taken) return Fail(taken.error());
   if (const auto taken = files->TakePolicy(); !taken) return Fail(taken.error());
   return files;
 }
@@ -45,7 +46,7 @@ CredentialFiles::~CredentialFiles() {
 }
 
 void CredentialFiles::Start() {
-  if (!has_tls() && paths_.tokens.empty() && paths_.policy.empty()) return;
+  if (!has_tls() && paths_.tokens.empty() && paths_.jwks.empty() && paths_.policy.empty()) return;
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -67,6 +68,7 @@ void CredentialFiles::Look() {
   const MutexLock lock(look_mutex_);
   TellOf("certificates", TakeTls());
   TellOf("tokens", TakeTokens());
+  TellOf("keys of --jwks", TakeJwks());
   TellOf("rules of the policy", TakePolicy());
 }
 
@@ -119,6 +121,18 @@ Result<bool> CredentialFiles::TakeTokens() {
   return true;
 }
 
+Result<bool> CredentialFiles::TakeJwks() {
+  if (paths_.jwks.empty()) return false;
+  TILEWIRE_ASSIGN_OR_RETURN(const auto text, TakeText("--jwks", paths_.jwks, &jwks_seen_));
+  if (!text) return false;
+  auto parsed = Jwks::Parse(*text, paths_.jwt);
+  if (!parsed) return Fail(WrongFile("--jwks", paths_.jwks, parsed.error()));
+  auto fresh = std::make_shared<const Jwks>(*std::move(parsed));
+  const MutexLock lock(mutex_);
+  jwks_ = std::move(fresh);
+  return true;
+}
+
 Result<bool> CredentialFiles::TakePolicy() {
   if (paths_.policy.empty()) return false;
   TILEWIRE_ASSIGN_OR_RETURN(const auto text, TakeText("--policy", paths_.policy, &policy_seen_));
@@ -140,6 +154,12 @@ std::shared_ptr<const Tokens> CredentialFiles::tokens() const {
   if (paths_.tokens.empty()) return nullptr;  // asked by every call
   const MutexLock lock(mutex_);
   return tokens_;
+}
+
+std::shared_ptr<const Jwks> CredentialFiles::jwks() const {
+  if (paths_.jwks.empty()) return nullptr;  // asked by every call
+  const MutexLock lock(mutex_);
+  return jwks_;
 }
 
 std::shared_ptr<const Policy> CredentialFiles::policy() const {

@@ -13,6 +13,7 @@
 
 #include "kernels/array/status.h"
 #include "server/base/mutex.h"
+#include "server/rpc/identity/jwks.h"
 #include "server/rpc/identity/policy.h"
 #include "server/rpc/identity/tls_files.h"
 #include "server/rpc/identity/tokens.h"
@@ -23,6 +24,8 @@ struct CredentialPaths {
   TlsPaths tls;
   std::string tokens;  ///< empty: no tokens are taken
   std::string policy;  ///< empty: everybody may do everything
+  std::string jwks;    ///< empty: no JWT are taken
+  JwtRules jwt;        ///< what they must say
 };
 
 /// Reads them once a second (`tw-files`) and takes what is new: they may lie where nobody is told of changes,
@@ -34,8 +37,8 @@ class CredentialFiles {
   /// `good`: new files are used; else something is wrong with them.
   using Tell = std::function<void(bool good, std::string_view text)>;
 
-  /// Fails as ReadTls and CheckTls, or with what is wrong in the file of tokens or of the policy, which may
-  /// name `words`. `tell` outlives it, is called on its thread too, and must not block.
+  /// Fails as ReadTls and CheckTls, or with what is wrong in the file of tokens, of keys, or of the policy,
+  /// which may name `words`. `tell` outlives it, is called on its thread too, and must not block.
   static Result<std::unique_ptr<CredentialFiles>> Open(const CredentialPaths& paths, PolicyWords words,
                                                        Tell tell);
   ~CredentialFiles();
@@ -51,6 +54,8 @@ class CredentialFiles {
   std::shared_ptr<const TlsPems> tls() const;
   /// Null where none are taken.
   std::shared_ptr<const Tokens> tokens() const;
+  /// Null where none are taken.
+  std::shared_ptr<const Jwks> jwks() const;
   /// Null where everybody may do everything.
   std::shared_ptr<const Policy> policy() const;
 
@@ -69,6 +74,7 @@ class CredentialFiles {
   /// still so is nothing new.
   Result<bool> TakeTls() TILEWIRE_REQUIRES(look_mutex_);
   Result<bool> TakeTokens() TILEWIRE_REQUIRES(look_mutex_);
+  Result<bool> TakeJwks() TILEWIRE_REQUIRES(look_mutex_);
   Result<bool> TakePolicy() TILEWIRE_REQUIRES(look_mutex_);
   void TellOf(std::string_view what, const Result<bool>& taken) const;
   void Run();
@@ -79,13 +85,15 @@ class CredentialFiles {
   Mutex look_mutex_;  ///< one look at a time; held while files are read
   /// As they were at the last look: contents, or why they could not be read.
   TlsPems tls_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
-  FileSeen tokens_seen_ TILEWIRE_GUARDED_BY(look_mutex_), policy_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
+  FileSeen tokens_seen_ TILEWIRE_GUARDED_BY(look_mutex_), jwks_seen_ TILEWIRE_GUARDED_BY(look_mutex_),
+      policy_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
   std::string tls_wrong_ TILEWIRE_GUARDED_BY(look_mutex_);
   mutable Mutex mutex_;
   CondVar wake_;
   bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const TlsPems> tls_ TILEWIRE_GUARDED_BY(mutex_);
   std::shared_ptr<const Tokens> tokens_ TILEWIRE_GUARDED_BY(mutex_);
+  std::shared_ptr<const Jwks> jwks_ TILEWIRE_GUARDED_BY(mutex_);
   std::shared_ptr<const Policy> policy_ TILEWIRE_GUARDED_BY(mutex_);
   std::thread thread_;
 };

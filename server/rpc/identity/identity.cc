@@ -10,10 +10,11 @@ namespace {
 constexpr std::string_view kAnonymous = "anonymous", kSpiffe = "spiffe://";
 
 /// What stands before names, but for anonymous callers, who have none, and SPIFFE ids, which are URIs.
-constexpr std::array<std::pair<IdentityKind, std::string_view>, 5> kPrefixes{
+constexpr std::array<std::pair<IdentityKind, std::string_view>, 6> kPrefixes{
     {{IdentityKind::kDns, "dns:"},
      {IdentityKind::kCn, "cn:"},
      {IdentityKind::kToken, "token:"},
+     {IdentityKind::kJwt, "jwt:"},
      {IdentityKind::kUid, "uid:"},
      {IdentityKind::kHeader, "header:"}}};
 
@@ -57,7 +58,7 @@ Result<Identity> ParseIdentity(std::string_view field, std::string_view text) {
   }
   return BadValue(
       field, text,
-      "anonymous, spiffe://DOMAIN/PATH, or dns:, cn:, token:, uid: or header: and a name of 1 to " +
+      "anonymous, spiffe://DOMAIN/PATH, or dns:, cn:, token:, jwt:, uid: or header: and a name of 1 to " +
           std::to_string(kMaxIdentityBytes) + " printable ASCII characters");
 }
 

@@ -18,6 +18,7 @@ enum class IdentityKind : uint8_t {
   kDns,        ///< a certificate's first DNS name
   kCn,         ///< the common name of a certificate that has no other name
   kToken,      ///< a line of --tokens
+  kJwt,        ///< a token that a key of --jwks signed
   kUid,        ///< a user of this machine, by the socket
   kHeader,     ///< what a trusted proxy says
 };

@@ -1,5 +1,4 @@
 // Reads a policy, and says exactly what is wrong with one.
-#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -10,6 +9,7 @@
 #include "server/base/limits.h"
 #include "server/rpc/identity/identity.h"
 #include "server/rpc/identity/policy.h"
+#include "server/rpc/identity/strict_json.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -25,22 +25,10 @@ struct Wrong {
   throw Wrong{where + " is " + is + "; allowed: " + allowed};
 }
 
-/// JSON without doubled keys, of which the library would silently keep the last.
-json ParseStrictly(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
-      throw Wrong{"the key \"" + value.get<std::string>() + "\" is there twice in one object"};
-    return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(error.byte, text.size()));
-    throw Wrong{"line " + std::to_string(1 + std::count(text.begin(), end, '\n')) + " is no JSON"};
-  }
+json ParseOrRefuse(std::string_view text) {
+  auto parsed = ParseStrictJson(text);
+  if (!parsed) throw Wrong{std::string(parsed.error().message())};
+  return *std::move(parsed);
 }
 
 /// "64MiB" and numbers of bytes, 1 or more.
@@ -75,7 +63,7 @@ class PolicyReader {
   explicit PolicyReader(const PolicyWords& words) : words_(words) {}
 
   Policy Read(std::string_view text) {
-    const json all = ParseStrictly(text);
+    const json all = ParseOrRefuse(text);
     Object("the policy", all, {"groups", "rules"});
     if (all.contains("groups")) ReadGroups(all["groups"]);
     if (!all.contains("rules") || !all["rules"].is_array())
@@ -128,8 +116,9 @@ class PolicyReader {
     const std::string text = beginning ? who.substr(0, who.size() - 1) + "x" : who;  // a name for the check
     if (!ParseIdentity(where, text))
       Refuse(where, "\"" + who + "\"",
-             "*, anonymous, spiffe://..., dns:..., cn:..., token:..., header:..., with * at the end all that "
-             "begin so, or "
+             "*, anonymous, spiffe://..., dns:..., cn:..., token:..., jwt:..., header:..., with * at the end "
+             "all "
+             "that begin so, or "
              "a group");
     return who;
   }

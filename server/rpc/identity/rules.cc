@@ -21,15 +21,20 @@ bool TakeBearer(std::string_view* text) {
   return bearer;
 }
 
-Result<Identity> OfToken(const std::vector<std::string_view>& values, const Tokens& tokens, WallTime now) {
+Result<Identity> OfToken(const std::vector<std::string_view>& values, const BearerFiles& files,
+                         WallTime now) {
   const auto refuse = [](const std::string& value) {
-    return Unauthenticated("authorization", value, "Bearer NAME.SECRET, once",
+    return Unauthenticated("authorization", value, "Bearer and a token, once",
                            "the metadata key authorization is " + value);
   };
   if (values.size() != 1) return refuse(Times(values.size()));
   std::string_view token = values.front();
   if (!TakeBearer(&token)) return refuse("not a bearer token");
-  TILEWIRE_ASSIGN_OR_RETURN(std::string name, tokens.Check(token, now));
+  if (files.jwks != nullptr && (files.tokens == nullptr || LooksLikeJwt(token))) {
+    TILEWIRE_ASSIGN_OR_RETURN(std::string subject, files.jwks->Check(token, now));
+    return Identity{IdentityKind::kJwt, std::move(subject)};
+  }
+  TILEWIRE_ASSIGN_OR_RETURN(std::string name, files.tokens->Check(token, now));
   return Identity{IdentityKind::kToken, std::move(name)};
 }
 
@@ -51,15 +56,16 @@ Result<Identity> OfHeader(const std::vector<std::string_view>& values, const std
 
 }  // namespace
 
-Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const Tokens* tokens,
+Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const BearerFiles& files,
                           WallTime now) {
   std::vector<Identity> known;  // the one that counts is the last
   if (presented.certificate) {
     TILEWIRE_ASSIGN_OR_RETURN(Identity identity, IdentityOf(*presented.certificate));
     known.push_back(std::move(identity));
   }
-  if (tokens != nullptr && !presented.authorization.empty()) {
-    TILEWIRE_ASSIGN_OR_RETURN(Identity identity, OfToken(presented.authorization, *tokens, now));
+  const bool takes_tokens = files.tokens != nullptr || files.jwks != nullptr;
+  if (takes_tokens && !presented.authorization.empty()) {
+    TILEWIRE_ASSIGN_OR_RETURN(Identity identity, OfToken(presented.authorization, files, now));
     known.push_back(std::move(identity));
   }
   const bool named = !known.empty();
@@ -72,7 +78,7 @@ Result<Identity> Identify(const Presented& presented, const IdentityRules& rules
   if (proxied) return OfHeader(presented.header, rules.header);
   if (named || rules.anonymous) return std::move(known.back());
   return Unauthenticated("credentials", "missing",
-                         tokens == nullptr ? "a client certificate" : "a token or a client certificate",
+                         takes_tokens ? "a token or a client certificate" : "a client certificate",
                          "the server wants to know who calls, and the call does not say");
 }
 

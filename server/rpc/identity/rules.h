@@ -9,6 +9,7 @@
 
 #include "kernels/array/status.h"
 #include "server/rpc/identity/identity.h"
+#include "server/rpc/identity/jwks.h"
 #include "server/rpc/identity/tokens.h"
 
 namespace tilewire::rpc {
@@ -27,15 +28,22 @@ struct IdentityRules {
   bool anonymous = true;                  ///< whether callers without any name are let in
 };
 
+/// By what bearer tokens are judged; null: none of that kind are taken.
+struct BearerFiles {
+  const Tokens* tokens = nullptr;
+  const Jwks* jwks = nullptr;
+};
+
 /// Who calls:
 /// - A token or a certificate that is there must be good: what is invalid never counts as absent. A token
 ///   names the caller before the certificate does, which may be that of its machine.
 /// - Where one of the two (or, without either, `anonymous`) is a trusted proxy, the header names the caller,
 ///   and must be there, once. Elsewhere it means nothing.
 /// - Without any of them the caller is anonymous, where that is allowed.
-/// UNAUTHENTICATED `IDENTITY` where nobody knows who calls. `tokens`: null where the server takes none, and
-/// then a token says nothing and is not looked at, as `authorization` may belong to a proxy's own scheme.
-Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const Tokens* tokens,
+/// - Where both kinds of tokens are taken, one with two dots is a JWT, and never the other kind.
+/// UNAUTHENTICATED `IDENTITY` where nobody knows who calls. Where the server takes no tokens they say nothing
+/// and are not looked at, as `authorization` may belong to a proxy's own scheme.
+Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const BearerFiles& files,
                           WallTime now);
 
 }  // namespace tilewire::rpc

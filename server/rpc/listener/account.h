@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "server/base/mutex.h"
+#include "server/rpc/listener/connection_use.h"
 
 namespace tilewire::rpc {
 
@@ -14,6 +15,8 @@ struct ConnectionAccount {
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
+
+  ConnectionUse use;  ///< by calls, of what --…-per-connection bound
 
   Mutex window_mutex;                                        ///< a leaf
   int window_streams TILEWIRE_GUARDED_BY(window_mutex) = 0;  ///< that share the connection's window now

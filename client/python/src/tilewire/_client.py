@@ -281,8 +281,8 @@ def connect(
         connections: that carry one large call, at most; 0: one for each 32 MiB, up to half of this machine's cores and 8.
         timeout: seconds for each call unless it says otherwise, retries included; None: for ever.
         tls: True: with a server that this machine's authorities vouch for; a path: that those in this PEM file do; or `Tls`.
-        token: NAME.SECRET of a server with --tokens, or a pathlib.Path of a file with it. In clear it is sent to this host
-            alone. Pickled with the client, where it is text.
+        token: NAME.SECRET of a server with --tokens, or a JWT, or a pathlib.Path of a file with it. In clear it is sent to
+            this host alone. Pickled with the client, where it is text.
         insecure: send the token in clear also beyond this host.
         metadata: sent with every call, such as the name that a server with --identity-header goes by.
         dead_peer: seconds after which a connection whose peer takes nothing is given up.

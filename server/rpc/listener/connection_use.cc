@@ -1,0 +1,82 @@
+#include "server/rpc/listener/connection_use.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+namespace tilewire::rpc {
+namespace {
+
+// Asked of those who wait for other calls of theirs to end.
+constexpr int64_t kRetryMs = 250;
+// Of a second's worth: who comes just when he was told to finds enough.
+constexpr double kRounding = 1e-9;
+
+Status TooMany(const std::string& what, int there, int most, const char* flag) {
+  if (most == 0 || there < most) return {};
+  const std::string allowed = std::to_string(most) + " (" + flag + ")";
+  return Status(
+      {.code = Code::kResourceExhausted,
+       .reason = "BUSY",
+       .message = "the connection has " + std::to_string(there) + " " + what + "; allowed: " + allowed,
+       .field = what + " of the connection",
+       .value = std::to_string(there),
+       .allowed = allowed,
+       .retry_after_ms = kRetryMs});
+}
+
+Status TooFast(const std::string& what, double lacking, double per_second, const char* flag) {
+  if (per_second == 0 || lacking <= kRounding * std::max(1.0, per_second)) return {};
+  const auto ms = static_cast<int64_t>(std::ceil(lacking / per_second * 1000));
+  const std::string allowed = std::to_string(std::llround(per_second)) + " (" + flag + ")";
+  return Status({.code = Code::kResourceExhausted,
+                 .reason = "BUSY",
+                 .message = "the connection had more " + what + " a second than " + allowed +
+                            "; this call may come in " + std::to_string(ms) + " ms",
+                 .field = what + " a second of the connection",
+                 .value = "more",
+                 .allowed = allowed,
+                 .retry_after_ms = ms});
+}
+
+}  // namespace
+
+void ConnectionUse::Bucket::Refill(double per_second, TimePoint now) {
+  const double seconds = std::max(0.0, std::chrono::duration<double>(now - since).count());
+  taken = std::max(0.0, taken - seconds * per_second);
+  since = std::max(since, now);
+}
+
+Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now) {
+  const MutexLock lock(mutex_);
+  TILEWIRE_RETURN_IF_ERROR(TooMany("calls", calls_, limits.calls, "--max-calls-per-connection"));
+  if (stream)
+    TILEWIRE_RETURN_IF_ERROR(TooMany("streams", streams_, limits.streams, "--max-streams-per-connection"));
+  call_rate_.Refill(limits.calls_per_second, now);
+  byte_rate_.Refill(limits.bytes_per_second, now);
+  TILEWIRE_RETURN_IF_ERROR(TooFast("calls", call_rate_.taken + 1 - std::max(1.0, limits.calls_per_second),
+                                   limits.calls_per_second, "--calls-per-second-per-connection"));
+  TILEWIRE_RETURN_IF_ERROR(TooFast("bytes", byte_rate_.taken - limits.bytes_per_second,
+                                   limits.bytes_per_second, "--bytes-per-second-per-connection"));
+  ++calls_;
+  if (stream) ++streams_;
+  if (limits.calls_per_second > 0) call_rate_.taken += 1;
+  return {};
+}
+
+void ConnectionUse::Leave(bool stream) {
+  const MutexLock lock(mutex_);
+  --calls_;
+  if (stream) --streams_;
+}
+
+void ConnectionUse::Moved(const UseLimits& limits, size_t bytes, TimePoint now) {
+  if (limits.bytes_per_second == 0) return;
+  const MutexLock lock(mutex_);
+  byte_rate_.Refill(limits.bytes_per_second, now);
+  byte_rate_.taken += static_cast<double>(bytes);
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,173 @@
+// What the calls of one connection may take at once and in a second, over real sockets.
+#include <filesystem>
+
+#include "tests/integration/arrays.h"
+#include "tests/integration/program.h"
+#include "tests/integration/tls.h"
+
+namespace tilewire::testing {
+namespace {
+
+using grpc::StatusCode;
+
+/// How a call without any work ends, and what it is told to wait.
+struct Told {
+  grpc::Status status;
+  std::string pushback;
+};
+
+Told DescribeBy(const std::shared_ptr<grpc::Channel>& channel, const std::string& bearer = "") {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  if (!bearer.empty()) context.AddMetadata("authorization", "Bearer " + bearer);
+  v1::DescribeResponse response;
+  Told told{v1::Device::NewStub(channel)->Describe(&context, {}, &response), ""};
+  const auto& trailing = context.GetServerTrailingMetadata();
+  if (const auto found = trailing.find("grpc-retry-pushback-ms"); found != trailing.end())
+    told.pushback.assign(found->second.data(), found->second.size());
+  return told;
+}
+
+/// Streams with a job each, which wait for its bytes until they are let go.
+class HeldStreams {
+ public:
+  HeldStreams(const std::shared_ptr<grpc::Channel>& channel, int count) {
+    for (int i = 0; i < count; ++i) {
+      streams_.push_back(std::make_unique<RawStream>(channel));
+      EXPECT_TRUE(streams_.back()->Open(RmseOpen(v1::DTYPE_F32, {1000})));
+    }
+  }
+  void LetGo() {
+    for (const auto& stream : streams_) {
+      stream->context.TryCancel();
+      EXPECT_EQ(stream->Drain().error_code(), StatusCode::CANCELLED);
+    }
+    streams_.clear();
+  }
+
+ private:
+  std::vector<std::unique_ptr<RawStream>> streams_;
+};
+
+grpc::Status EmptyStream(const std::shared_ptr<grpc::Channel>& channel) {
+  RawStream stream(channel);
+  stream.Start();
+  return stream.End();
+}
+
+TEST(ConnectionLimits, PlacesOfCallsAndStreams) {
+  TestServer::Options options;
+  options.rpc.connection_use = {.calls = 3, .streams = 2};
+  TestServer server(options);
+  const auto mine = server.Connect(), others = server.Connect();
+  HeldStreams two(mine, 2);
+  ExpectError(EmptyStream(mine), StatusCode::RESOURCE_EXHAUSTED, "BUSY", "streams of the connection", "2",
+              "2 (--max-streams-per-connection)");
+  EXPECT_TRUE(DescribeBy(mine).status.ok()) << "which is no stream";
+  EXPECT_TRUE(EmptyStream(others).error_code() != StatusCode::RESOURCE_EXHAUSTED) << "which have their own";
+  two.LetGo();
+  EXPECT_TRUE(Eventually([&] { return EmptyStream(mine).error_code() != StatusCode::RESOURCE_EXHAUSTED; }));
+  server.ExpectIdle();
+}
+
+TEST(ConnectionLimits, WhoCallsIsAskedBeforeThereIsAPlace) {
+  const Files files;
+  TestServer::Options options;
+  options.rpc.connection_use = {.calls = 1};
+  options.rpc.credentials.tokens = files.Write("tokens", TokenLine("ann", "right"));
+  TestServer server(options);
+  const auto mine = server.Connect();
+  HeldStreams one(mine, 1);
+  const Told full = DescribeBy(mine, "ann.right");
+  ExpectError(full.status, StatusCode::RESOURCE_EXHAUSTED, "BUSY", "calls of the connection", "1",
+              "1 (--max-calls-per-connection)");
+  EXPECT_EQ(full.pushback, "250");
+  EXPECT_EQ(DescribeBy(mine, "ann.wrong").status.error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_TRUE(DescribeBy(server.Connect()).status.ok());
+  one.LetGo();
+  EXPECT_TRUE(Eventually([&] { return DescribeBy(mine, "ann.right").status.ok(); }));
+  server.ExpectIdle();
+}
+
+TEST(ConnectionLimits, CallsASecond) {
+  ManualTime time;
+  TestServer::Options options;
+  options.engine.time = &time;
+  options.rpc.connection_use = {.calls_per_second = 2};
+  TestServer server(options);
+  const auto mine = server.Connect(), others = server.Connect();
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(DescribeBy(mine).status.ok());
+  const Told refused = DescribeBy(mine);
+  ExpectError(refused.status, StatusCode::RESOURCE_EXHAUSTED, "BUSY", "calls a second of the connection",
+              "more", "2 (--calls-per-second-per-connection)");
+  EXPECT_EQ(refused.pushback, "500");
+  EXPECT_TRUE(DescribeBy(others).status.ok());
+  time.Advance(std::chrono::milliseconds(500));
+  EXPECT_TRUE(DescribeBy(mine).status.ok()) << "as it was told";
+  EXPECT_FALSE(DescribeBy(mine).status.ok());
+  server.ExpectIdle();
+}
+
+TEST(ConnectionLimits, BytesASecondBothWays) {
+  constexpr double kBytes = 150'000;
+  ManualTime time;
+  TestServer::Options options;
+  options.engine.time = &time;
+  options.rpc.connection_use = {.bytes_per_second = kBytes};
+  TestServer server(options);
+  const auto mine = server.Connect(), others = server.Connect();
+  // 100,000 bytes come, which is no debt, and 100,000 go.
+  grpc::ClientContext context;
+  v1::TransposeRequest request;
+  SetSpec(request.mutable_input()->mutable_spec(), v1::DTYPE_F32, {100, 250});
+  request.mutable_input()->set_data(Floats(25'000, 1));
+  request.mutable_op()->add_axes(1);
+  request.mutable_op()->add_axes(0);
+  v1::TransposeResponse response;
+  const grpc::Status done = v1::Kernels::NewStub(mine)->Transpose(&context, request, &response);
+  EXPECT_TRUE(done.ok()) << done.error_message();
+  const Told refused = DescribeBy(mine);
+  ExpectError(refused.status, StatusCode::RESOURCE_EXHAUSTED, "BUSY", "bytes a second of the connection",
+              "more", "150000 (--bytes-per-second-per-connection)");
+  const int wait = refused.pushback.empty() ? 0 : std::stoi(refused.pushback);
+  EXPECT_GE(wait, 334) << "50,000 bytes of debt";
+  EXPECT_LE(wait, 400) << "and those of messages around them";
+  EXPECT_TRUE(DescribeBy(others).status.ok());
+  time.Advance(std::chrono::milliseconds(wait));
+  EXPECT_TRUE(DescribeBy(mine).status.ok());
+  server.ExpectIdle();
+}
+
+TEST(ConnectionLimits, UnixSocketsHaveNoneSinceNobodyCanTellTheirsApart) {
+  const Files files;
+  ManualTime time;
+  TestServer::Options options;
+  options.engine.time = &time;
+  options.rpc.listen = {"localhost:0", "unix:" + files.Path("socket")};
+  options.rpc.connection_use = {.calls = 1, .streams = 1, .calls_per_second = 1};
+  TestServer server(options);
+  const auto local = ConnectTo(server.rpc().addresses()[1]);
+  HeldStreams held(local, 2);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(DescribeBy(local).status.ok()) << i;
+  held.LetGo();
+  server.ExpectIdle();
+}
+
+TEST(ConnectionLimits, TheProgramHasThem) {
+  Program program({"--device", "cpu", "--listen", "127.0.0.1:0", "--max-calls-per-connection", "2",
+                   "--max-streams-per-connection", "1", "--calls-per-second-per-connection", "1000000",
+                   "--bytes-per-second-per-connection", "16GiB"});
+  const auto ready = program.Ready();
+  ASSERT_EQ(ready.size(), 1u) << program.err();
+  const auto channel = ConnectTo(ready[0]);
+  HeldStreams one(channel, 1);
+  EXPECT_TRUE(
+      Eventually([&] { return EmptyStream(channel).error_code() == StatusCode::RESOURCE_EXHAUSTED; }));
+  ExpectError(EmptyStream(channel), StatusCode::RESOURCE_EXHAUSTED, "BUSY", "streams of the connection", "1",
+              "1 (--max-streams-per-connection)");
+  EXPECT_TRUE(DescribeBy(channel).status.ok());
+  one.LetGo();
+}
+
+}  // namespace
+}  // namespace tilewire::testing

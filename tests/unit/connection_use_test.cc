@@ -1,0 +1,112 @@
+// What calls of one connection may take: places, and buckets that time fills.
+#include "server/rpc/listener/connection_use.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tilewire::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+
+const TimePoint kStart = TimePoint() + std::chrono::hours(1);
+
+void ExpectBusy(const Status& status, const std::string& field, const std::string& value,
+                const std::string& allowed, int64_t retry_ms) {
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(status.reason(), "BUSY");
+  ASSERT_TRUE(status.detail());
+  EXPECT_EQ(status.detail()->field, field);
+  EXPECT_EQ(status.detail()->value, value);
+  EXPECT_EQ(status.detail()->allowed, allowed);
+  EXPECT_EQ(status.detail()->retry_after_ms, retry_ms);
+  EXPECT_NE(status.message().find(allowed), std::string_view::npos) << status.message();
+}
+
+TEST(ConnectionUse, HasPlacesForCallsAndForStreams) {
+  ConnectionUse use;
+  const UseLimits limits{.calls = 3, .streams = 1};
+  EXPECT_TRUE(limits.any());
+  EXPECT_FALSE(UseLimits().any());
+  EXPECT_TRUE(use.Enter(limits, true, kStart).ok());
+  ExpectBusy(use.Enter(limits, true, kStart), "streams of the connection", "1",
+             "1 (--max-streams-per-connection)", 250);
+  EXPECT_TRUE(use.Enter(limits, false, kStart).ok()) << "nothing was taken by who was refused";
+  EXPECT_TRUE(use.Enter(limits, false, kStart).ok());
+  ExpectBusy(use.Enter(limits, false, kStart), "calls of the connection", "3",
+             "3 (--max-calls-per-connection)", 250);
+  use.Leave(true);
+  EXPECT_TRUE(use.Enter(limits, true, kStart).ok()) << "a stream's place is a call's, too";
+  ExpectBusy(use.Enter(limits, false, kStart), "calls of the connection", "3",
+             "3 (--max-calls-per-connection)", 250);
+}
+
+TEST(ConnectionUse, CallsASecondComeAtOnceOrEvenly) {
+  ConnectionUse use;
+  const UseLimits limits{.calls_per_second = 4};
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(use.Enter(limits, false, kStart).ok()) << i;
+  ExpectBusy(use.Enter(limits, false, kStart), "calls a second of the connection", "more",
+             "4 (--calls-per-second-per-connection)", 250);
+  EXPECT_FALSE(use.Enter(limits, false, kStart + milliseconds(249)).ok());
+  EXPECT_TRUE(use.Enter(limits, false, kStart + milliseconds(250)).ok()) << "as it was told";
+  EXPECT_FALSE(use.Enter(limits, false, kStart + milliseconds(250)).ok());
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(use.Enter(limits, false, kStart + std::chrono::hours(1)).ok()) << i;
+  EXPECT_FALSE(use.Enter(limits, false, kStart + std::chrono::hours(1)).ok())
+      << "no more than a second's worth is saved";
+}
+
+TEST(ConnectionUse, BytesLeaveADebt) {
+  ConnectionUse use;
+  const UseLimits limits{.bytes_per_second = 1000};
+  EXPECT_TRUE(use.Enter(limits, false, kStart).ok());
+  use.Moved(limits, 1000, kStart);
+  EXPECT_TRUE(use.Enter(limits, false, kStart).ok()) << "a second's worth is none";
+  use.Moved(limits, 2500, kStart);
+  ExpectBusy(use.Enter(limits, false, kStart), "bytes a second of the connection", "more",
+             "1000 (--bytes-per-second-per-connection)", 2500);
+  use.Moved(limits, 500, kStart + milliseconds(1000));
+  ExpectBusy(use.Enter(limits, false, kStart + milliseconds(1000)), "bytes a second of the connection",
+             "more", "1000 (--bytes-per-second-per-connection)", 2000);
+  EXPECT_TRUE(use.Enter(limits, false, kStart + milliseconds(3000)).ok());
+}
+
+TEST(ConnectionUse, ClocksThatStandStillOrGoBackBringNothing) {
+  ConnectionUse use;
+  const UseLimits limits{.calls_per_second = 1};
+  EXPECT_TRUE(use.Enter(limits, false, kStart).ok());
+  EXPECT_FALSE(use.Enter(limits, false, kStart - milliseconds(5000)).ok());
+  EXPECT_FALSE(use.Enter(limits, false, kStart + milliseconds(900)).ok());
+  EXPECT_TRUE(use.Enter(limits, false, kStart + milliseconds(1000)).ok());
+}
+
+TEST(ConnectionUse, ThreadsNeverShareAPlace) {
+  ConnectionUse use;
+  const UseLimits limits{.calls = 3, .bytes_per_second = 1e12};
+  std::atomic<int> there{0}, most{0}, entered{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        if (!use.Enter(limits, i % 2 == 0, kStart).ok()) continue;
+        ++entered;
+        const int now = ++there;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        use.Moved(limits, 10, kStart);
+        --there;
+        use.Leave(i % 2 == 0);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(entered, 2000) << "whoever is alone gets in";
+  EXPECT_LE(most, 3);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(use.Enter(limits, true, kStart).ok()) << "all places came back";
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
