@@ -152,9 +152,8 @@ TEST(Distance, AConnectionCarriesSeveralStreams) {
   TestServer server(FarToo(2));
   const Relay relay(server.address(), kOneWay);
   const auto far = ConnectTo(relay.address());
-  constexpr int kStreams = 4;
   std::vector<std::unique_ptr<RawStream>> streams;
-  for (int i = 0; i < kStreams; ++i) {
+  for (int i = 0; i < 4; ++i) {
     streams.push_back(std::make_unique<RawStream>(far));
     ASSERT_TRUE(streams.back()->Open(TransposeOpen(v1::DTYPE_F32, {1000})));
   }

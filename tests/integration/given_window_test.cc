@@ -22,10 +22,10 @@ using rpc::FileDescriptor;
 using rpc::WindowClass;
 namespace http2 = bench::http2;
 
-constexpr std::chrono::milliseconds kOneWay{10};
+constexpr std::chrono::milliseconds kEachWay{10};
 constexpr int64_t kFirstWindow = 65535;  ///< of HTTP/2
-constexpr int kGiveUpMs = 60'000;  ///< never, but for a server that grants nothing
-const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr int kGiveUpMs = 60'000;        ///< never, but for a server that grants nothing
+const std::string kClientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// One end of a connection by hand: keeps account of what the other end lets it send.
 class Grants {
@@ -102,12 +102,12 @@ TestServer::Options Wide(int64_t places_bytes) {
 TEST(GivenWindow, IsThereBeforeAnythingIsSent) {
   ASSERT_TRUE(rpc::GiveWindows()) << "this gRPC takes no windows: its probe decides";
   TestServer server(Wide(4 * rpc::PlaceBytes(rpc::kMostWideBytes)));
-  const Relay relay(server.address(), kOneWay);
+  const Relay relay(server.address(), kEachWay);
   Grants client(FileDescriptor(http2::Connect(relay.address())));
-  client.Send(kPreface);
+  client.Send(kClientPreface);
   client.SendFrame(http2::kSettings, 0, 0, {});
   client.TakeWindows();
-  EXPECT_GE(client.stream(), rpc::WindowNeeded(2 * kOneWay));
+  EXPECT_GE(client.stream(), rpc::WindowNeeded(2 * kEachWay));
   EXPECT_LE(client.stream(), rpc::kMostWideBytes);
   EXPECT_EQ(client.stream() % rpc::kLeastWideBytes, 0);
   EXPECT_EQ(client.connection(), client.stream()) << "else the connection's would be the limit";
@@ -116,10 +116,10 @@ TEST(GivenWindow, IsThereBeforeAnythingIsSent) {
 
 TEST(GivenWindow, IsWhatMemoryLeaves) {
   TestServer server(Wide(2 * rpc::PlaceBytes(rpc::kLeastWideBytes)));
-  const Relay relay(server.address(), kOneWay);
+  const Relay relay(server.address(), kEachWay);
   for (int i = 1; i <= 2; ++i) {
     Grants client(FileDescriptor(http2::Connect(relay.address())));
-    client.Send(kPreface);
+    client.Send(kClientPreface);
     client.SendFrame(http2::kSettings, 0, 0, {});
     client.TakeWindows();
     EXPECT_EQ(client.stream(), rpc::kLeastWideBytes);
@@ -144,7 +144,7 @@ TEST(GivenWindow, IsTheSameForThoseWhoCannotBeTold) {
   const auto channel = ConnectTo("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
   (void)channel->GetState(true);
   Grants peer(FileDescriptor(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC)));
-  EXPECT_EQ(peer.Receive(kPreface.size()), kPreface);
+  EXPECT_EQ(peer.Receive(kClientPreface.size()), kClientPreface);
   peer.TakeWindows();
   EXPECT_EQ(peer.stream(), rpc::kSealedWideBytes);
   EXPECT_EQ(peer.connection(), rpc::kSealedWideBytes);
@@ -157,7 +157,7 @@ TEST(GivenWindow, IsCountedForEachStream) {
   constexpr auto kMost = static_cast<int>(kPlaces / rpc::kFarWindowBytes) + 1;
   static_assert(kMost < kStreams);
   TestServer server(Wide(kPlaces));
-  const Relay relay(server.address(), kOneWay);
+  const Relay relay(server.address(), kEachWay);
   const auto far = ConnectTo(relay.address());
   std::array<std::unique_ptr<RawStream>, kStreams> streams;
   for (auto& stream : streams) {
