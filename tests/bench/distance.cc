@@ -82,11 +82,17 @@ T Must(Result<T> result) {
   return *std::move(result);
 }
 
+std::vector<std::string> FlagsOf(const std::string& windows) {
+  if (windows == "fixed") return {"--receive-window", "128KiB"};
+  if (windows == "probe") return {"--receive-window", "0"};
+  return {};
+}
+
 /// A server, and the arrays at it.
 class Side {
  public:
-  Side(Child server, const Data& data)
-      : server_(std::move(server)),
+  Side(const Common& common, const std::string& windows, const Data& data)
+      : server_(StartServer(common, FlagsOf(windows))),
         near_(client::Client::Connect(server_.address())),
         stored_(Must(near_.Put(data.matrices())).array) {}
   const std::string& address() const { return server_.address(); }
@@ -148,12 +154,6 @@ using Call = double (Way::*)(uint32_t connections);
 constexpr std::pair<const char*, Call> kUp{"up", &Way::Upload}, kDown{"down", &Way::Download},
     kBoth{"both", &Way::Both};
 
-std::vector<std::string> FlagsOf(const std::string& windows) {
-  if (windows == "fixed") return {"--receive-window", "128KiB"};
-  if (windows == "probe") return {"--receive-window", "0"};
-  return {};
-}
-
 std::string Number(double value) {
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -212,7 +212,7 @@ int Distance(const Common& common, const Flags& flags) {
   report.Follow(common.json);
   Sides sides;
   for (const std::string& windows : flags.windows)
-    sides.push_back(std::make_unique<Side>(StartServer(common, FlagsOf(windows)), data));
+    sides.push_back(std::make_unique<Side>(common, windows, data));
   for (const double round_trip_ms : flags.round_trips_ms) {
     if (!flags.warm_up) {
       MeasureRates(flags, sides, round_trip_ms, &data, &report);
