@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/rpc/transport/awaited.h"
+#include "server/rpc/transport/given_window.h"
 #include "server/rpc/transport/transport.h"
 
 namespace tilewire::rpc {
@@ -33,7 +34,8 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   return made;
 }
 
-void GrpcServer::HandOver(FileDescriptor connection, bool beyond) {
+void GrpcServer::HandOver(FileDescriptor connection, bool beyond, int64_t window) {
+  const GivenWindow given(window);
   Enter(beyond ? outer_ : clear_, std::move(connection));
 }
 

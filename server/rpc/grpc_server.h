@@ -23,7 +23,7 @@
 namespace tilewire::rpc {
 
 struct GrpcServerOptions {
-  int64_t window = 0;  ///< bytes that a stream may send unread; 0: what gRPC's probe estimates
+  int64_t window = 0;  ///< bytes that a stream may send unread; 0: each connection's, or by gRPC's probe
   const grpc::ResourceQuota* quota = nullptr;  ///< of messages that come in; servers may share it
   ConnectionLimits connections;
   bool reflection = false;
@@ -44,8 +44,8 @@ class GrpcServer {
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
 
-  /// `beyond`: as Entrance::beyond; others are clear in any case.
-  void HandOver(FileDescriptor connection, bool beyond);
+  /// `beyond` and `window`: as in Entrance; whoever is not from beyond is clear in any case.
+  void HandOver(FileDescriptor connection, bool beyond, int64_t window);
   /// grpc.health.v1 answers so for that service.
   void SetHealth(const std::string& service, bool serving);
 

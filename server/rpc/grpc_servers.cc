@@ -1,10 +1,13 @@
 #include "server/rpc/grpc_servers.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "server/base/timing.h"
+#include "server/rpc/transport/given_window.h"
 #include "server/rpc/transport/transport.h"
 
 namespace tilewire::rpc {
@@ -21,7 +24,10 @@ GrpcServers::GrpcServers(CallContext* shared, const GrpcServersOptions& options)
 Result<std::unique_ptr<GrpcServers>> GrpcServers::Start(CallContext* shared,
                                                         const GrpcServersOptions& options) {
   std::unique_ptr<GrpcServers> servers(new GrpcServers(shared, options));
-  TILEWIRE_RETURN_IF_ERROR(servers->StartOne(WindowClass::kNear));
+  if (options.receive.distance_bytes > 0 && !GiveWindows())
+    shared->observer->OnWarning("windows of connections from afar are left to the probe of gRPC " +
+                                grpc::Version() + ": only 1.51, as a shared library, takes ours");
+  TILEWIRE_RETURN_IF_ERROR(servers->StartOne(kNear));
   return servers;
 }
 
@@ -29,16 +35,15 @@ int64_t GrpcServers::wide_places_bytes() const {
   return ReceiveAccounts::StreamBytes(options_.receive.distance_bytes);
 }
 
-Status GrpcServers::StartOne(WindowClass window) {
-  const auto i = static_cast<size_t>(window);
-  const bool is_near = window == WindowClass::kNear;
-  // What a wide window is counted as; how wide it is its probe decides.
-  const int64_t bytes = is_near ? options_.receive.window : kWideWindowBytes[i];
-  receiving_[i] = std::make_unique<Receiving>(Receiving{
-      .window = bytes, .shared = !is_near, .accounts = is_near ? &near_accounts_ : &wide_accounts_});
-  auto server = GrpcServer::Start(shared_, receiving_[i].get(),
-                                  {.window = is_near ? bytes : 0,
-                                   .quota = is_near ? &near_quota_ : &wide_quota_,
+Status GrpcServers::StartOne(Which which) {
+  const bool wide = which == kWide;
+  receiving_[which] =
+      std::make_unique<Receiving>(Receiving{.window = wide ? kMostWideBytes : options_.receive.window,
+                                            .wide = wide,
+                                            .accounts = wide ? &wide_accounts_ : &near_accounts_});
+  auto server = GrpcServer::Start(shared_, receiving_[which].get(),
+                                  {.window = wide ? 0 : options_.receive.window,
+                                   .quota = wide ? &wide_quota_ : &near_quota_,
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,
                                    .queues = options_.queues > 0 ? options_.queues : DefaultQueues(),
@@ -46,28 +51,29 @@ Status GrpcServers::StartOne(WindowClass window) {
   if (!server) return server.error();
   const MutexLock lock(mutex_);
   for (const auto& [service, serving] : health_) (*server)->SetHealth(service, serving);
-  servers_[i] = *std::move(server);
+  servers_[which] = *std::move(server);
   return {};
 }
 
-GrpcServer* GrpcServers::Of(WindowClass window) {
+GrpcServer* GrpcServers::Of(Which which) {
   const MutexLock lock(mutex_);
-  return servers_[static_cast<size_t>(window)].get();
+  return servers_[which].get();
 }
 
 void GrpcServers::HandOver(FileDescriptor connection, Entrance by) {
-  GrpcServer* server = Of(by.window);
+  const Which which = by.window > 0 ? kWide : kNear;
+  GrpcServer* server = Of(which);
   if (server == nullptr) {
     try {
-      const Status started = StartOne(by.window);
+      const Status started = StartOne(which);
       if (!started.ok()) shared_->observer->OnWarning(started.message());
     } catch (const std::system_error& e) {
       shared_->observer->OnWarning(std::string("no threads for connections from afar: ") + e.what());
     }
-    server = Of(by.window);
+    server = Of(which);
   }
-  if (server == nullptr) server = Of(WindowClass::kNear);
-  server->HandOver(std::move(connection), by.beyond);
+  if (server == nullptr) server = Of(kNear);
+  server->HandOver(std::move(connection), by.beyond, by.window);
 }
 
 void GrpcServers::SetHealth(const std::string& service, bool serving) {
@@ -78,12 +84,12 @@ void GrpcServers::SetHealth(const std::string& service, bool serving) {
 }
 
 void GrpcServers::Shutdown() {
-  for (int i = 0; i < kWindowClasses; ++i)
-    if (GrpcServer* server = Of(static_cast<WindowClass>(i))) server->Shutdown();
+  for (const Which which : {kNear, kWide})
+    if (GrpcServer* server = Of(which)) server->Shutdown();
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
   shared_->running.WaitIdle(TimePoint::max());
-  std::array<std::unique_ptr<GrpcServer>, kWindowClasses> gone;
+  std::array<std::unique_ptr<GrpcServer>, kServers> gone;
   {
     const MutexLock lock(mutex_);
     gone.swap(servers_);

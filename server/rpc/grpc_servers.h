@@ -1,4 +1,5 @@
-// gRPC's servers behind the one that clients see: one for each class of windows (listener/window_class.h).
+// gRPC's servers behind the one that clients see: one for near connections, one for those with wide windows
+// (listener/window_class.h).
 #pragma once
 
 #include <grpcpp/resource_quota.h>
@@ -34,7 +35,7 @@ struct GrpcServersOptions {
 };
 
 /// Near connections have a server from the start; others when the first of them comes, so that who serves
-/// nobody far away pays nothing. All run the same calls. Near ones have --receive-quota; the others share
+/// nobody far away pays nothing. Both run the same calls. Near ones have --receive-quota; the others
 /// --distance-bytes, so that those who are far take nothing from those who are near. Thread-safe.
 class GrpcServers {
  public:
@@ -42,7 +43,7 @@ class GrpcServers {
   static Result<std::unique_ptr<GrpcServers>> Start(CallContext* shared, const GrpcServersOptions& options);
   GrpcServers(const GrpcServers&) = delete;
 
-  /// One at a time. Where the server of a class cannot be had the near one takes it.
+  /// One at a time. Where the server for wide windows cannot be had the near one takes it.
   void HandOver(FileDescriptor connection, Entrance by);
   /// What all places with wide windows may take together, so that each has room for a stream; 0: there are no
   /// classes.
@@ -54,17 +55,18 @@ class GrpcServers {
 
  private:
   GrpcServers(CallContext* shared, const GrpcServersOptions& options);
-  Status StartOne(WindowClass window);
-  GrpcServer* Of(WindowClass window);
+  enum Which : uint8_t { kNear, kWide, kServers };
+  Status StartOne(Which which);
+  GrpcServer* Of(Which which);
 
   CallContext* const shared_;
   const GrpcServersOptions options_;
   grpc::ResourceQuota near_quota_{"tilewire"}, wide_quota_{"tilewire-distance"};
-  ReceiveAccounts near_accounts_, wide_accounts_;
-  std::array<std::unique_ptr<Receiving>, kWindowClasses> receiving_;
+  ReceiveAccounts near_accounts_{"--receive-quota"}, wide_accounts_{"--distance-bytes"};
+  std::array<std::unique_ptr<Receiving>, kServers> receiving_;
   Mutex mutex_;  ///< health may be told while servers come and go
   std::map<std::string, bool> health_ TILEWIRE_GUARDED_BY(mutex_);
-  std::array<std::unique_ptr<GrpcServer>, kWindowClasses> servers_ TILEWIRE_GUARDED_BY(mutex_);
+  std::array<std::unique_ptr<GrpcServer>, kServers> servers_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::rpc

@@ -20,15 +20,16 @@ using rpc::WindowClass;
 
 /// Each way: so the round trip is one of the far, however slow the machine is.
 constexpr std::chrono::milliseconds kOneWay{10};
-/// Memory with room for that many far places.
-constexpr int64_t PlacesFor(int count) {
-  return (count * rpc::PlaceBytes(WindowClass::kFar) / 45 + 1) * 64;
+/// Memory for that many bytes of places.
+constexpr int64_t MemoryFor(int64_t places) {
+  return (places / 45 + 1) * 64;
 }
 
-TestServer::Options FarToo(int places) {
+/// Plenty for as many far connections, whatever their distance.
+TestServer::Options FarToo(int connections) {
   TestServer::Options options;
   options.rpc.listen = {"127.0.0.1:0"};
-  options.rpc.receive.distance_bytes = PlacesFor(places);
+  options.rpc.receive.distance_bytes = MemoryFor((connections + 3) * rpc::PlaceBytes(rpc::kMostWideBytes));
   return options;
 }
 
@@ -147,14 +148,12 @@ TEST(Distance, FurtherConnectionsGoWhereTheFirstGotThrough) {
   EXPECT_GE(reply->reply.timing.streams, 2u) << "who comes when all is sent is done without";
 }
 
-/// Streams of one connection share its window, so that many of them need no more memory than their messages.
-TEST(Distance, StreamsOfAConnectionCountItsWindowOnce) {
+TEST(Distance, AConnectionCarriesSeveralStreams) {
   TestServer server(FarToo(2));
   const Relay relay(server.address(), kOneWay);
   const auto far = ConnectTo(relay.address());
-  constexpr int kStreams = 4;
   std::vector<std::unique_ptr<RawStream>> streams;
-  for (int i = 0; i < kStreams; ++i) {
+  for (int i = 0; i < 4; ++i) {
     streams.push_back(std::make_unique<RawStream>(far));
     ASSERT_TRUE(streams.back()->Open(TransposeOpen(v1::DTYPE_F32, {1000})));
   }
@@ -168,7 +167,9 @@ TEST(Distance, StreamsOfAConnectionCountItsWindowOnce) {
 }
 
 TEST(Distance, PlacesRunOutAndComeBack) {
-  TestServer server(FarToo(1));
+  auto options = FarToo(0);
+  options.rpc.receive.distance_bytes = MemoryFor(rpc::PlaceBytes(rpc::kLeastWideBytes));
+  TestServer server(options);
   const Relay relay(server.address(), kOneWay);
   const std::string a = Floats(1 << 18, 1), b = Floats(1 << 18, 2);
   const std::string expected = HostRmse(a, b, DType::kF32, {1 << 18});
@@ -176,15 +177,14 @@ TEST(Distance, PlacesRunOutAndComeBack) {
   EXPECT_TRUE(LargeRmse(first, a, b) == expected);
   auto second = ConnectTo(relay.address());
   EXPECT_TRUE(LargeRmse(second, a, b) == expected) << "slower, but right";
-  EXPECT_EQ(server.observer().windows(WindowClass::kFar), 1);
+  EXPECT_EQ(server.observer().windows(WindowClass::kMiddle), 1) << "the only place, and the least of windows";
   EXPECT_EQ(server.observer().windows(WindowClass::kNear), 1);
-  EXPECT_EQ(server.observer().narrowed(), 1);
+  EXPECT_EQ(server.observer().narrowed(), 2);
   EXPECT_GT(server.observer().told("connections slower than their distance allows"), 0);
   first.reset();
   ASSERT_TRUE(Eventually([&] { return server.observer().closed() == 1; }));
   EXPECT_TRUE(LargeRmse(ConnectTo(relay.address()), a, b) == expected);
-  EXPECT_EQ(server.observer().windows(WindowClass::kFar), 2);
-  EXPECT_EQ(server.observer().narrowed(), 1);
+  EXPECT_EQ(server.observer().windows(WindowClass::kMiddle), 2);
 }
 
 TEST(Distance, DrainAndHealthHoldForAll) {
@@ -228,7 +228,7 @@ TEST(Distance, FailedCallsEndConnectionsFromAfarToo) {
 
 TEST(Distance, AreToldInMetrics) {
   Program program({"--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-                   "--device-bytes", "64MiB", "--distance-bytes", "64MiB"});
+                   "--device-bytes", "64MiB", "--distance-bytes", "512MiB"});
   const Relay relay(program.Ready().front(), kOneWay);
   const std::string a = Floats(1000, 1), b = Floats(1000, 2);
   EXPECT_TRUE(LargeRmse(ConnectTo(relay.address()), a, b) == HostRmse(a, b, DType::kF32, {1000}));

@@ -9,61 +9,82 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr auto kNear = WindowClass::kNear, kMiddle = WindowClass::kMiddle, kFar = WindowClass::kFar;
-constexpr int64_t kMiddleBytes = PlaceBytes(kMiddle), kFarBytes = PlaceBytes(kFar);
+constexpr int64_t kLeast = kLeastWideBytes, kMost = kMostWideBytes;
 
-TEST(WindowClass, FollowsTheRoundTrip) {
-  EXPECT_EQ(NeededFor(microseconds(0)), kNear);
-  EXPECT_EQ(NeededFor(microseconds(99)), kNear);
-  EXPECT_EQ(NeededFor(microseconds(100)), kMiddle) << "half the rate of a connection is lost from here on";
-  EXPECT_EQ(NeededFor(milliseconds(2)), kMiddle);
-  EXPECT_EQ(NeededFor(milliseconds(10)), kMiddle);
-  EXPECT_EQ(NeededFor(milliseconds(15)), kFar);
-  EXPECT_EQ(NeededFor(milliseconds(100)), kFar);
-  EXPECT_EQ(NeededFor(std::chrono::hours(1)), kFar);
+TEST(WindowNeeded, FollowsTheRoundTrip) {
+  EXPECT_EQ(WindowNeeded(microseconds(0)), 0);
+  EXPECT_EQ(WindowNeeded(microseconds(99)), 0);
+  EXPECT_EQ(WindowNeeded(microseconds(100)), kLeast) << "half the rate of a connection is lost from here on";
+  EXPECT_EQ(WindowNeeded(milliseconds(5)), kLeast);
+  EXPECT_EQ(WindowNeeded(milliseconds(10)), 2 * kLeast);
+  EXPECT_EQ(WindowNeeded(milliseconds(100)), kMost);
+  EXPECT_EQ(WindowNeeded(std::chrono::hours(1)), kMost);
 }
 
-TEST(WindowClass, APlaceCountsWhatIsUnderWay) {
-  // At the largest round trip of each class, and at 40 ms: bytes a second that a place is enough for.
-  const auto rate = [](WindowClass of, double seconds) {
-    return static_cast<double>(PlaceBytes(of)) / seconds;
-  };
-  EXPECT_GT(rate(kMiddle, 0.015), 300e6);
-  EXPECT_GT(rate(kFar, 0.040), 400e6);
-  EXPECT_GT(rate(kFar, 0.100), 150e6);
+TEST(WindowNeeded, CarriesTheRateUntilItIsTheWidest) {
+  for (int ms = 1; ms <= 50; ++ms) {
+    const int64_t window = WindowNeeded(milliseconds(ms));
+    EXPECT_GE(static_cast<double>(window) / (ms * 1e-3), kWideRate) << ms << " ms";
+    EXPECT_GE(window, WindowNeeded(milliseconds(ms - 1)));
+    EXPECT_EQ(window % kLeast, 0);
+  }
+}
+
+TEST(ClassOf, FollowsTheWindow) {
+  EXPECT_EQ(ClassOf(0), WindowClass::kNear);
+  EXPECT_EQ(ClassOf(kLeast), WindowClass::kMiddle);
+  EXPECT_EQ(ClassOf(WindowNeeded(milliseconds(10))), WindowClass::kMiddle);
+  EXPECT_EQ(ClassOf(WindowNeeded(milliseconds(20))), WindowClass::kFar);
+  EXPECT_EQ(ClassOf(kSealedWideBytes), WindowClass::kFar);
+  EXPECT_EQ(ClassOf(kMost), WindowClass::kFar);
 }
 
 TEST(WindowPlaces, AreAsManyAsTheirMemoryAllows) {
-  WindowPlaces places(2 * kFarBytes);
-  EXPECT_EQ(places.Take(1, kFar), kFar);
-  EXPECT_EQ(places.Take(2, kNear), kNear) << "takes nothing";
-  EXPECT_EQ(places.Take(3, kFar), kFar);
+  WindowPlaces places(2 * PlaceBytes(kLeast));
+  EXPECT_EQ(places.Take(1, kLeast), kLeast);
+  EXPECT_EQ(places.Take(2, 0), 0) << "takes nothing";
+  EXPECT_EQ(places.Take(3, kLeast), kLeast);
   EXPECT_EQ(places.free_bytes(), 0);
-  EXPECT_EQ(places.Take(4, kFar), kNear);
-  EXPECT_EQ(places.Take(5, kMiddle), kNear);
+  EXPECT_EQ(places.Take(4, kLeast), 0);
+  EXPECT_EQ(places.Take(5, kMost), 0);
   places.Return(2);
   places.Return(4);
   EXPECT_EQ(places.free_bytes(), 0) << "near ones have nothing to give back";
   places.Return(1);
   places.Return(1);
-  EXPECT_EQ(places.free_bytes(), kFarBytes);
-  EXPECT_EQ(places.Take(6, kFar), kFar);
+  EXPECT_EQ(places.free_bytes(), PlaceBytes(kLeast));
+  EXPECT_EQ(places.Take(6, kLeast), kLeast);
 }
 
-TEST(WindowPlaces, TheNextNarrowerIsBetterThanNone) {
-  WindowPlaces places(kFarBytes + 2 * kMiddleBytes);
-  EXPECT_EQ(places.Take(1, kFar), kFar);
-  EXPECT_EQ(places.Take(2, kFar), kMiddle);
-  EXPECT_EQ(places.Take(3, kMiddle), kMiddle);
-  EXPECT_EQ(places.Take(4, kFar), kNear);
-  for (uint64_t id = 1; id <= 4; ++id) places.Return(id);
-  EXPECT_EQ(places.free_bytes(), kFarBytes + 2 * kMiddleBytes);
+TEST(WindowPlaces, LeaveSomethingToThoseWhoComeLater) {
+  WindowPlaces places(4 * PlaceBytes(kMost));
+  EXPECT_EQ(places.Take(1, kMost), kMost);
+  EXPECT_EQ(places.Take(2, kMost), kMost / 2) << "three such places are no plenty";
+  int64_t last = kMost / 2;
+  int given = 2;
+  for (uint64_t id = 3; const int64_t window = places.Take(id, kMost); ++id, ++given) {
+    EXPECT_LE(window, last);
+    EXPECT_GE(window, kLeast);
+    last = window;
+  }
+  EXPECT_GE(given, 3 * 4) << "three times as many as with the widest window for each";
+  EXPECT_EQ(last, kLeast);
+  EXPECT_LT(places.free_bytes(), PlaceBytes(kLeast));
+  for (uint64_t id = 1; id <= static_cast<uint64_t>(given); ++id) places.Return(id);
+  EXPECT_EQ(places.free_bytes(), 4 * PlaceBytes(kMost));
+}
+
+TEST(WindowPlaces, AreOfOneSizeWhereThatIsTold) {
+  WindowPlaces places(2 * PlaceBytes(kSealedWideBytes) + PlaceBytes(kLeast));
+  EXPECT_EQ(places.Take(1, kSealedWideBytes, kSealedWideBytes), kSealedWideBytes);
+  EXPECT_EQ(places.Take(2, kSealedWideBytes, kSealedWideBytes), kSealedWideBytes);
+  EXPECT_EQ(places.Take(3, kSealedWideBytes, kSealedWideBytes), 0);
 }
 
 TEST(WindowPlaces, WithoutMemoryAllAreNear) {
   WindowPlaces none(0);
-  EXPECT_EQ(none.Take(1, kFar), kNear);
-  EXPECT_EQ(none.Take(2, kMiddle), kNear);
+  EXPECT_EQ(none.Take(1, kMost), 0);
+  EXPECT_EQ(none.Take(2, kLeast), 0);
 }
 
 }  // namespace

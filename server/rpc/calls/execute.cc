@@ -83,7 +83,7 @@ int64_t NextMessageBytes(size_t message_bytes) {
 /// What gRPC may hold for a stream whose messages have up to `message_bytes`: the one that is being received,
 /// and its look-ahead.
 int64_t HeldWhileReading(const ExecuteCall& call, size_t message_bytes) {
-  return call.own_window() + NextMessageBytes(message_bytes);
+  return call.window() + NextMessageBytes(message_bytes);
 }
 
 /// One message after Open.
@@ -186,11 +186,13 @@ void MessageRead::Complete(bool ok) {
 }
 
 Status ExecuteCall::HoldWindow() {
-  TellWindow(receiving_.window + kUsualMessageBytes);
+  // gRPC grants a connection anew what came, whether or not anybody reads it: so each stream may send its
+  // window, however many of them there are.
   const std::shared_ptr<ConnectionAccount> connection = account();
-  if (receiving_.shared && connection) return window_share.Join(connection, receiving_.window);
-  own_window_ = receiving_.window;
-  return holding.Reach(own_window_);
+  const int64_t wide = connection ? connection->window.load() : 0;
+  window_ = receiving_.wide && wide > 0 ? wide : receiving_.window;
+  TellWindow(window_ + kUsualMessageBytes);
+  return holding.Reach(window_);
 }
 
 Task<Status> ExecuteCall::Serve() {

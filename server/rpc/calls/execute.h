@@ -15,7 +15,6 @@
 #include "server/rpc/transport/allowance.h"
 #include "server/rpc/transport/receiving.h"
 #include "server/rpc/transport/slices.h"
-#include "server/rpc/transport/window_share.h"
 
 namespace tilewire::rpc {
 
@@ -37,7 +36,6 @@ class ExecuteCall final : public StreamCall {
       : StreamCall(shared, std::move(method), queue),
         stream(&context()),
         holding(&receive->accounts->streams),
-        window_share(&receive->accounts->streams),
         held_ahead(&receive->accounts->ahead),
         receiving_(*receive),
         put_only_(put_only) {}
@@ -47,19 +45,18 @@ class ExecuteCall final : public StreamCall {
   bool put_only() const { return put_only_; }
   /// Holds what gRPC may hold of it unread. As Allowance::Take.
   Status HoldWindow();
-  /// Bytes of that which are this stream's alone.
-  int64_t own_window() const { return own_window_; }
+  /// Bytes of that beside messages.
+  int64_t window() const { return window_; }
 
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;
   Holding holding;
-  WindowShare window_share;
   Holding held_ahead;     ///< for the message after the one being staged
   MessageRead next_read;  ///< stays while it is pending
   std::unique_ptr<engine::Intake> intake;
 
  private:
   const Receiving receiving_;
-  int64_t own_window_ = 0;
+  int64_t window_ = 0;
   const bool put_only_;
 };
 

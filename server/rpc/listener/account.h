@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "server/base/mutex.h"
 #include "server/rpc/listener/connection_use.h"
 
 namespace tilewire::rpc {
@@ -15,11 +14,9 @@ struct ConnectionAccount {
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
+  std::atomic<int64_t> window{0};          ///< bytes that each of its streams may send unread; 0: a near one
 
   ConnectionUse use;  ///< by calls, of what --…-per-connection bound
-
-  Mutex window_mutex;                                        ///< a leaf
-  int window_streams TILEWIRE_GUARDED_BY(window_mutex) = 0;  ///< that share the connection's window now
 };
 
 /// What one connection seems to cost, from its account and the bytes that its socket received. Both sums

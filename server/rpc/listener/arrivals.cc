@@ -22,7 +22,7 @@ bool Arrivals::Begin(Id id, FileDescriptor connection) {
   const int fd = connection.get();
   // Whoever is far by TCP alone need not be asked.
   const Clock::duration by_tcp = TcpRoundTrip(fd);
-  const bool asked = !options_.greeting.empty() && NeededFor(by_tcp) == WindowClass::kNear &&
+  const bool asked = !options_.greeting.empty() && WindowNeeded(by_tcp) == 0 &&
                      send(fd, options_.greeting.data(), options_.greeting.size(),
                           MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(options_.greeting.size());
   if (!asked) {
@@ -65,10 +65,12 @@ void Arrivals::Ended(Id id) {
 }
 
 void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration round_trip) {
-  measured_(id, round_trip);
-  const WindowClass needed = NeededFor(round_trip), given = places_.Take(id, needed);
-  observer_->OnConnectionWindow(needed, given);
-  if (given != needed) {
+  int64_t needed = WindowNeeded(round_trip), least = kLeastWideBytes;
+  if (needed > 0 && options_.greeting.empty()) needed = least = kSealedWideBytes;
+  const int64_t given = places_.Take(id, needed, least);
+  measured_(id, round_trip, given);
+  observer_->OnConnectionWindow(ClassOf(needed), ClassOf(given));
+  if (ClassOf(given) != ClassOf(needed)) {
     ++narrowed_;
     if (const TimePoint now = Clock::now(); now >= tell_next_) {
       tell_next_ = now + kTellEvery;

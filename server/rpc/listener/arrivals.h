@@ -20,13 +20,13 @@ namespace tilewire::rpc {
 struct WindowOptions {
   int64_t wide_bytes = 0;  ///< of all places with wide windows; 0: all connections are near
   /// A SETTINGS frame to measure round trips with; empty where that cannot be, because connections are not
-  /// clear: then what the kernel knows must do.
+  /// clear: then what the kernel knows must do, and all wide windows have kSealedWideBytes.
   std::string greeting;
 };
 
 /// Where a connection belongs.
 struct Entrance {
-  WindowClass window = WindowClass::kNear;
+  int64_t window = 0;  ///< bytes that each of its streams may send unread; 0: a near one
   /// Others than this host or this process may be at its other end, or see what passes; not so of unix
   /// sockets, and of the server's connections to itself.
   bool beyond = false;
@@ -39,8 +39,8 @@ class Arrivals {
   /// Takes a connected socket and closes it when it is done with it.
   using HandOver = std::function<void(FileDescriptor connection, Entrance by)>;
 
-  /// Told how far the other end of a connection is, before it is handed over.
-  using Measured = std::function<void(Id, Clock::duration round_trip)>;
+  /// Told how far the other end of a connection is, and which window it gets, before it is handed over.
+  using Measured = std::function<void(Id, Clock::duration round_trip, int64_t window)>;
 
   Arrivals(WindowOptions options, HandOver hand_over, Measured measured, ConnectionObserver* observer)
       : options_(std::move(options)),

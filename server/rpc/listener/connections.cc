@@ -43,11 +43,12 @@ void Connections::With(Id id, const std::function<void(int second)>& use) const 
   if (found != all_.end()) use(found->second.second.get());
 }
 
-void Connections::SetRoundTrip(Id id, Clock::duration round_trip) {
+void Connections::SetDistance(Id id, Clock::duration round_trip, int64_t window) {
   const MutexLock lock(mutex_);
   const auto found = all_.find(id);
-  if (found != all_.end())
-    found->second.account->round_trip_us = std::chrono::duration<double, std::micro>(round_trip).count();
+  if (found == all_.end()) return;
+  found->second.account->round_trip_us = std::chrono::duration<double, std::micro>(round_trip).count();
+  found->second.account->window = window;
 }
 
 void Connections::Remove(Id id) {

@@ -35,8 +35,8 @@ class Connections {
   Id Add(Peer peer, FileDescriptor second);
   /// Calls `use` with its descriptor, where it is known.
   void With(Id id, const std::function<void(int second)>& use) const;
-  /// How far its other end is. No-op where it is not known.
-  void SetRoundTrip(Id id, Clock::duration round_trip);
+  /// How far its other end is, and its window (ConnectionAccount::window). No-op where it is not known.
+  void SetDistance(Id id, Clock::duration round_trip, int64_t window);
   /// It has ended. No-op where it is not known.
   void Remove(Id id);
   /// All have ended.

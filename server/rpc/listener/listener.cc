@@ -101,7 +101,9 @@ Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
 void Listener::Start(HandOver hand_over, WindowOptions windows) {
   arrivals_ = std::make_unique<Arrivals>(
       std::move(windows), std::move(hand_over),
-      [this](Connections::Id id, Clock::duration round_trip) { connections_.SetRoundTrip(id, round_trip); },
+      [this](Connections::Id id, Clock::duration round_trip, int64_t window) {
+        connections_.SetDistance(id, round_trip, window);
+      },
       observer_);
   thread_ = std::thread([this] { Run(); });
 }

@@ -1,6 +1,6 @@
-// How much a connection may send unread, by how far away its other end is. What gRPC 1.51 grants is a matter
-// of a whole server, so there is a server for each class, and a connection is handed to the one that suits
-// it.
+// How much a connection may send unread, by how far away its other end is and by what memory there is. What
+// near ones may send is a matter of a whole server of gRPC's, so far ones have a server of their own, and a
+// window for each connection.
 #pragma once
 
 #include <array>
@@ -13,27 +13,34 @@
 
 namespace tilewire::rpc {
 
-enum class WindowClass : uint8_t { kNear, kMiddle, kFar };
+/// Windows as they are told of.
+enum class WindowClass : uint8_t {
+  kNear,    ///< --receive-window for each stream
+  kMiddle,  ///< wide, below kFarWindowBytes
+  kFar,
+};
 inline constexpr int kWindowClasses = 3;
 inline constexpr std::array<std::string_view, kWindowClasses> kWindowClassNames{"near", "middle", "far"};
 
-/// From which round trip on a class is worth its memory: until then a narrower window and a message for each
+/// From this round trip on a wide window is worth its memory: until then a narrow one and a message for each
 /// round trip are as much as one connection carries.
-inline constexpr std::array<Clock::duration, kWindowClasses> kRoundTrips{
-    Clock::duration::zero(), std::chrono::microseconds(100), std::chrono::milliseconds(15)};
-/// Bytes that the streams of a connection are counted to send unread, together; near ones each. Near ones
-/// have a fixed window, --receive-window. To wide ones gRPC's probe grants what the distance takes: 4 MiB
-/// where little flows, and twice what is under way where more does, for a connection at full speed from 40 ms
-/// away some 16 to 32 MiB. A fixed window is no choice: without its probe gRPC 1.51 never grants a whole
-/// connection more than 64 KiB beside the message that is being read.
-inline constexpr std::array<int64_t, kWindowClasses> kWideWindowBytes{0, 4 * kMiB, 16 * kMiB};
-/// What a place takes: a window, and a message that is being read besides.
-constexpr int64_t PlaceBytes(WindowClass of) {
-  return of == WindowClass::kNear ? 0 : kWideWindowBytes[static_cast<size_t>(of)] + kMiB;
-}
+inline constexpr std::chrono::microseconds kWideFrom{100};
+/// Wide windows, bytes: enough for kWideRate over the round trip, within these. A stream may send that much
+/// unread, and a message that is being read besides.
+inline constexpr int64_t kLeastWideBytes = 4 * kMiB, kMostWideBytes = 32 * kMiB;
+/// Bytes a second that a connection is to carry: more than gRPC 1.51 gets out of one from 10 ms away on.
+inline constexpr double kWideRate = 600e6;
+inline constexpr int64_t kFarWindowBytes = 12 * kMiB;
+/// Of all connections whose window cannot be told to gRPC one by one: those over TLS.
+inline constexpr int64_t kSealedWideBytes = 16 * kMiB;
 
-/// What a connection over that round trip needs.
-WindowClass NeededFor(Clock::duration round_trip);
+/// The window that a connection over that round trip needs; 0: a near one.
+int64_t WindowNeeded(Clock::duration round_trip);
+WindowClass ClassOf(int64_t window);
+/// What a place takes: a window, and a message that is being read besides.
+constexpr int64_t PlaceBytes(int64_t window) {
+  return window == 0 ? 0 : window + kMiB;
+}
 
 /// The places with wide windows: as many as their memory allows, to whoever comes first. Thread-compatible.
 class WindowPlaces {
@@ -42,16 +49,17 @@ class WindowPlaces {
   /// `bytes` for all of them together.
   explicit WindowPlaces(int64_t bytes) : free_bytes_(bytes) {}
 
-  /// A place of that class for a connection, or of the widest narrower one that there is a place in. Near
-  /// ones never run out.
-  WindowClass Take(Id id, WindowClass needed);
+  /// A window of `needed` bytes for a connection, or as much of it as there is: halves, but no less than
+  /// `least`; else 0, a near one. More than `least` only out of plenty, so that those who come later find
+  /// something too.
+  int64_t Take(Id id, int64_t needed, int64_t least = kLeastWideBytes);
   /// The connection has ended. No-op where it has no place.
   void Return(Id id);
   int64_t free_bytes() const { return free_bytes_; }
 
  private:
   int64_t free_bytes_;
-  std::unordered_map<Id, WindowClass> taken_;  ///< near ones are not in it
+  std::unordered_map<Id, int64_t> taken_;  ///< windows; near ones are not in it
 };
 
 }  // namespace tilewire::rpc

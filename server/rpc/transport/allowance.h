@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "kernels/array/status.h"
 
@@ -15,8 +16,9 @@ namespace tilewire::rpc {
 /// Bytes that calls hold of a common limit. Thread-safe.
 class Allowance {
  public:
-  /// `what` names the calls in messages.
-  explicit Allowance(std::string what) : what_(std::move(what)) {}
+  /// `what` names the calls in messages, `share_of` the flag that has the limit.
+  explicit Allowance(std::string what, std::string share_of = "--receive-quota")
+      : what_(std::move(what)), share_of_(std::move(share_of)) {}
   /// Before the first call.
   void SetLimit(int64_t bytes) { limit_ = bytes; }
   int64_t held() const { return held_.load(); }
@@ -27,7 +29,7 @@ class Allowance {
     if (others == 0 || others + bytes <= limit_) return {};
     held_.fetch_sub(bytes);
     return Busy(what_ + " hold " + std::to_string(others) + " bytes for messages; allowed: " +
-                    std::to_string(limit_) + " (a share of --receive-quota)",
+                    std::to_string(limit_) + " (a share of " + share_of_ + ")",
                 kRetryAfterMs);
   }
   /// Takes bytes only while they are within the limit; whether it did.
@@ -42,7 +44,7 @@ class Allowance {
 
  private:
   static constexpr int64_t kRetryAfterMs = 250;
-  const std::string what_;
+  const std::string what_, share_of_;
   int64_t limit_ = 0;
   std::atomic<int64_t> held_{0};
 };

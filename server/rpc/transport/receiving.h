@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "server/rpc/transport/allowance.h"
 
@@ -9,6 +10,11 @@ namespace tilewire::rpc {
 
 /// Accounts of a quota of gRPC's. Thread-safe.
 struct ReceiveAccounts {
+  /// `flag` sets the quota.
+  explicit ReceiveAccounts(const std::string& flag)
+      : streams("streams", flag),
+        ahead("messages read ahead", flag),
+        unary("waiting calls and replies", flag) {}
   /// What streams may hold of a quota: unary messages are here before anybody can refuse them, so streams
   /// leave them room.
   static constexpr int64_t StreamBytes(int64_t quota) { return quota / 64 * 45; }
@@ -19,15 +25,15 @@ struct ReceiveAccounts {
     unary.SetLimit(quota / 4);
   }
 
-  Allowance streams{"streams"};                  ///< windows, and messages being read
-  Allowance ahead{"messages read ahead"};        ///< of streams, beside the one that each reads
-  Allowance unary{"waiting calls and replies"};  ///< requests until they are admitted, replies until taken
+  Allowance streams;  ///< windows, and messages being read
+  Allowance ahead;    ///< messages of streams, beside the one that each reads
+  Allowance unary;    ///< requests until they are admitted, replies until taken
 };
 
 /// How one of gRPC's servers receives.
 struct Receiving {
-  int64_t window = 0;   ///< bytes of a stream that gRPC may hold unread,
-  bool shared = false;  ///< or of all streams of a connection together
+  int64_t window = 0;  ///< bytes of a stream that gRPC may hold unread,
+  bool wide = false;   ///< or those that its connection was given (ConnectionAccount::window)
   ReceiveAccounts* accounts = nullptr;
 };
 

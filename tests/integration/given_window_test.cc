@@ -1,0 +1,181 @@
+// What clients from afar may send unread, frame by frame: windows that a connection has from its first byte
+// on.
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "server/rpc/transport/given_window.h"
+#include "tests/bench/http2_frames.h"
+#include "tests/bench/relay.h"
+#include "tests/integration/helpers.h"
+
+namespace tilewire::testing {
+namespace {
+
+using bench::Relay;
+using rpc::FileDescriptor;
+using rpc::WindowClass;
+namespace http2 = bench::http2;
+
+constexpr std::chrono::milliseconds kEachWay{10};
+constexpr int64_t kFirstWindow = 65535;  ///< of HTTP/2
+constexpr int kGiveUpMs = 60'000;        ///< never, but for a server that grants nothing
+const std::string kClientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// One end of a connection by hand: keeps account of what the other end lets it send.
+class Grants {
+ public:
+  explicit Grants(FileDescriptor socket) : socket_(std::move(socket)) {}
+
+  void Send(const std::string& bytes) {
+    size_t sent = 0;
+    while (sent < bytes.size()) {
+      Wait(POLLOUT);
+      const ssize_t count = send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      ASSERT_GT(count, 0);
+      sent += static_cast<size_t>(count);
+    }
+  }
+  void SendFrame(http2::Frame type, uint8_t flags, uint32_t stream, std::string_view payload) {
+    std::string frame;
+    http2::AppendFrame(&frame, type, flags, stream, payload);
+    Send(frame);
+  }
+  std::string Receive(size_t bytes) {
+    std::string received(bytes, '\0');
+    for (size_t came = 0; came < bytes;) {
+      Wait(POLLIN);
+      const ssize_t count = recv(socket_.get(), received.data() + came, bytes - came, MSG_DONTWAIT);
+      if (count <= 0) {
+        ADD_FAILURE() << "the connection has ended";
+        return received;
+      }
+      came += static_cast<size_t>(count);
+    }
+    return received;
+  }
+  /// Takes the next frame; SETTINGS are acknowledged.
+  void Take() {
+    const std::string header = Receive(http2::kFrameHeaderBytes);
+    const std::string payload = Receive(http2::Number(header.data(), 3));
+    const uint32_t stream = http2::Number(header.data() + 5, 4);
+    if (header[3] == http2::kWindow && stream == 0) connection_ += http2::Number(payload.data(), 4);
+    if (header[3] != http2::kSettings || header[4] != 0) return;
+    for (size_t at = 0; at + 6 <= payload.size(); at += 6)
+      if (http2::Number(payload.data() + at, 2) == http2::kInitialWindowSetting)
+        stream_ = http2::Number(payload.data() + at + 2, 4);
+    SendFrame(http2::kSettings, http2::kAck, 0, {});
+  }
+  /// Until both are more than HTTP/2 begins with.
+  void TakeWindows() {
+    while (!::testing::Test::HasFailure() && (stream_ == kFirstWindow || connection_ == kFirstWindow)) Take();
+  }
+  int64_t stream() const { return stream_; }
+  int64_t connection() const { return connection_; }
+
+ private:
+  void Wait(short events) const {
+    pollfd ready{.fd = socket_.get(), .events = events, .revents = 0};
+    int came = 0;
+    while ((came = poll(&ready, 1, kGiveUpMs)) < 0 && errno == EINTR) {
+    }
+    EXPECT_GT(came, 0) << "nothing more comes";
+  }
+
+  FileDescriptor socket_;
+  int64_t stream_ = kFirstWindow, connection_ = kFirstWindow;
+};
+
+TestServer::Options Wide(int64_t places_bytes) {
+  TestServer::Options options;
+  options.rpc.listen = {"127.0.0.1:0"};
+  options.rpc.receive.distance_bytes = (places_bytes / 45 + 1) * 64;
+  return options;
+}
+
+/// With gRPC's probe it would be 4 MiB, and more only when much has come.
+TEST(GivenWindow, IsThereBeforeAnythingIsSent) {
+  ASSERT_TRUE(rpc::GiveWindows()) << "this gRPC takes no windows: its probe decides";
+  TestServer server(Wide(4 * rpc::PlaceBytes(rpc::kMostWideBytes)));
+  const Relay relay(server.address(), kEachWay);
+  Grants client(FileDescriptor(http2::Connect(relay.address())));
+  client.Send(kClientPreface);
+  client.SendFrame(http2::kSettings, 0, 0, {});
+  client.TakeWindows();
+  EXPECT_GE(client.stream(), rpc::WindowNeeded(2 * kEachWay));
+  EXPECT_LE(client.stream(), rpc::kMostWideBytes);
+  EXPECT_EQ(client.stream() % rpc::kLeastWideBytes, 0);
+  EXPECT_EQ(client.connection(), client.stream()) << "else the connection's would be the limit";
+  EXPECT_EQ(server.observer().windows(WindowClass::kFar), 1);
+}
+
+TEST(GivenWindow, IsWhatMemoryLeaves) {
+  TestServer server(Wide(2 * rpc::PlaceBytes(rpc::kLeastWideBytes)));
+  const Relay relay(server.address(), kEachWay);
+  for (int i = 1; i <= 2; ++i) {
+    Grants client(FileDescriptor(http2::Connect(relay.address())));
+    client.Send(kClientPreface);
+    client.SendFrame(http2::kSettings, 0, 0, {});
+    client.TakeWindows();
+    EXPECT_EQ(client.stream(), rpc::kLeastWideBytes);
+    EXPECT_EQ(client.connection(), rpc::kLeastWideBytes);
+    EXPECT_EQ(server.observer().windows(WindowClass::kMiddle), i);
+    EXPECT_EQ(server.observer().narrowed(), i);
+  }
+}
+
+/// gRPC makes the transport elsewhere, as it does after a handshake of TLS; here it is a client's.
+TEST(GivenWindow, IsTheSameForThoseWhoCannotBeTold) {
+  const TestServer server(Wide(rpc::kMostWideBytes));  // keeps gRPC, whose end takes long
+  FileDescriptor listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listening.get(), any, bytes), 0);
+  ASSERT_EQ(listen(listening.get(), 1), 0);
+  ASSERT_EQ(getsockname(listening.get(), any, &bytes), 0);
+  const auto channel = ConnectTo("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  (void)channel->GetState(true);
+  Grants peer(FileDescriptor(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+  EXPECT_EQ(peer.Receive(kClientPreface.size()), kClientPreface);
+  peer.TakeWindows();
+  EXPECT_EQ(peer.stream(), rpc::kSealedWideBytes);
+  EXPECT_EQ(peer.connection(), rpc::kSealedWideBytes);
+}
+
+/// gRPC grants a connection anew what came, read or not: so each of its streams counts its window.
+TEST(GivenWindow, IsCountedForEachStream) {
+  constexpr int kStreams = 40;
+  constexpr int64_t kPlaces = 4 * rpc::PlaceBytes(rpc::kMostWideBytes);
+  constexpr auto kMost = static_cast<int>(kPlaces / rpc::kFarWindowBytes) + 1;
+  static_assert(kMost < kStreams);
+  TestServer server(Wide(kPlaces));
+  const Relay relay(server.address(), kEachWay);
+  const auto far = ConnectTo(relay.address());
+  std::array<std::unique_ptr<RawStream>, kStreams> streams;
+  for (auto& stream : streams) {
+    stream = std::make_unique<RawStream>(far);
+    stream->Start();
+  }
+  const auto refused = [&] {
+    int count = 0;
+    for (const auto& record : server.observer().records()) count += record.status.reason() == "BUSY" ? 1 : 0;
+    return count;
+  };
+  EXPECT_TRUE(Eventually([&] { return refused() >= kStreams - kMost; }));
+  EXPECT_LE(refused(), kStreams - 4) << "four of the widest fit";
+  EXPECT_EQ(server.observer().windows(WindowClass::kFar), 1);
+  for (auto& stream : streams) stream->context.TryCancel();
+  streams = {};
+  ExpectUnharmed(server);
+}
+
+}  // namespace
+}  // namespace tilewire::testing
