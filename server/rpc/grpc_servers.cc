@@ -41,7 +41,7 @@ Status GrpcServers::StartOne(WindowClass window) {
                                    .quota = is_near ? &near_quota_ : &wide_quota_,
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,
-                                   .queues = options_.queues > 0 ? options_.queues : DefaultQueues(),
+                                   .threads = options_.queues > 0 ? options_.queues : DefaultQueues(),
                                    .credentials = options_.credentials()});
   if (!server) return server.error();
   const MutexLock lock(mutex_);
