@@ -37,6 +37,11 @@ QueueThread::~QueueThread() {
   ServeQueue(queue_.get());
 }
 
+bool QueueThread::asleep() const {
+  const MutexLock lock(mutex_);
+  return asleep_;
+}
+
 void QueueThread::Enter() {
   const MutexLock lock(mutex_);
   if (++present_ == 1) changed_.NotifyOne();
@@ -49,7 +54,9 @@ void QueueThread::Leave() {
 
 bool QueueThread::AwaitSomebody() {
   const MutexLock lock(mutex_);
+  asleep_ = true;
   while (present_ == 0 && !ended_) changed_.Wait(mutex_);
+  asleep_ = false;
   return !ended_;
 }
 

@@ -26,6 +26,9 @@ class QueueThread {
 
   grpc::ServerCompletionQueue* queue() const { return queue_.get(); }
 
+  /// Whether nobody is there, and nothing is done.
+  bool asleep() const;
+
   /// Somebody needs the queue until he leaves.
   void Enter();
   void Leave();
@@ -55,8 +58,9 @@ class QueueThread {
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::thread thread_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
+  bool asleep_ TILEWIRE_GUARDED_BY(mutex_) = false;
   int present_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
 };
