@@ -1,6 +1,7 @@
 // What gRPC and protobuf say for themselves, which would else be raw lines among ours on stderr.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
