@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "server/rpc/transport/transport.h"
+#include <gmock/gmock.h>
+
 #include "tests/integration/helpers.h"
 
 namespace tilewire::testing {

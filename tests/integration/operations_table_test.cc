@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "client/cpp/wire_form.h"
+#include <gmock/gmock.h>
+
 #include "tests/integration/operations.h"
 
 namespace tilewire::testing {
