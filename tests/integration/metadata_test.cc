@@ -1,9 +1,9 @@
 // What calls carry beside their messages, what the server notes about them, health and reflection.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 
 #include "server/rpc/transport/transport.h"
-#include <gmock/gmock.h>
-
 #include "tests/integration/helpers.h"
 
 namespace tilewire::testing {

@@ -1,4 +1,5 @@
 // What the server's table, the wire's messages and the conformance test's rows say of operations agrees.
+#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/text_format.h>
@@ -6,8 +7,6 @@
 #include <algorithm>
 
 #include "client/cpp/wire_form.h"
-#include <gmock/gmock.h>
-
 #include "tests/integration/operations.h"
 
 namespace tilewire::testing {

@@ -174,8 +174,8 @@ Detached HealthService::AcceptWatch(grpc::ServerCompletionQueue* queue) {
 Detached HealthService::Tell(std::shared_ptr<WatchCall> call) {
   std::optional<State> told;
   for (bool taken = true; taken;) {
-    const auto state = co_await OnAnyThread<std::optional<State>>(
-        [&](auto resume) { call->Next(told, std::move(resume)); });
+    const auto state =
+        co_await OnAnyThread<std::optional<State>>([&](auto resume) { call->Next(told, std::move(resume)); });
     if (!state) break;
     HealthCheckResponse response;
     response.set_status(*state);

@@ -1,5 +1,5 @@
-// grpc.health.v1 on a queue of ours. gRPC's own is made with its callback API, whose threads wait in the epoll
-// set of all others, each in the way of every small call (crew.h).
+// grpc.health.v1 on a queue of ours. gRPC's own is made with its callback API, whose threads wait in the
+// epoll set of all others, each in the way of every small call (crew.h).
 #pragma once
 
 #include <grpcpp/server_builder.h>
