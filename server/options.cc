@@ -135,7 +135,7 @@ ops::Confinement ConfinementOf(const ops::Config& config) {
 }
 
 int MostThreads(const ops::Config& config) {
-  return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 96;
+  return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 160;
 }
 
 }  // namespace tilewire

@@ -12,7 +12,7 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config);
 /// CheckConfig has found nothing wrong with it.
 rpc::ServerOptions ServerOptionsOf(const ops::Config& config);
 ops::Confinement ConfinementOf(const ops::Config& config);
-/// More than are ever made: lanes' and workers', and 96 of queues, libraries and all the single ones.
+/// More than are ever made: lanes' and workers', and 160 of queues, libraries and all the single ones.
 int MostThreads(const ops::Config& config);
 
 }  // namespace tilewire

@@ -1,11 +1,8 @@
 #include "server/rpc/grpc_server.h"
 
-#include <grpcpp/health_check_service_interface.h>
-
 #include <chrono>
 #include <utility>
 
-#include "server/rpc/transport/awaited.h"
 #include "server/rpc/transport/given_window.h"
 #include "server/rpc/transport/transport.h"
 
@@ -13,7 +10,6 @@ namespace tilewire::rpc {
 Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Receiving* receive,
                                                       const GrpcServerOptions& options) {
   std::unique_ptr<GrpcServer> made(new GrpcServer(shared, receive));
-  grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   ApplyReflection(options.reflection, &builder);
   ApplyTransportSettings(*options.quota, options.window, &builder);
@@ -21,12 +17,16 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   made->services_.RegisterWith(&builder);
   made->clear_ = MakeDoor(&builder, grpc::InsecureServerCredentials());
   made->outer_ = options.credentials ? MakeDoor(&builder, options.credentials) : made->clear_;
-  for (int i = 0; i < options.queues; ++i) made->queues_.push_back(builder.AddCompletionQueue());
+  made->calls_ = builder.AddCompletionQueue();
+  for (int i = 0; i < options.threads; ++i)
+    made->streams_.push_back(std::make_unique<QueueThread>(builder.AddCompletionQueue()));
   made->server_ = builder.BuildAndStart();
   if (!made->server_) return Fail(Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server"));
-  for (auto& queue : made->queues_) made->services_.Accept(queue.get());
+  made->services_.Accept(made->calls_.get(), made->streams_);
+  made->crew_ = std::make_unique<Crew>(made->calls_.get());
   try {
-    for (auto& queue : made->queues_) made->threads_.emplace_back([q = queue.get()] { ServeJobs(q); });
+    made->crew_->Start(options.threads);
+    for (const auto& streams : made->streams_) streams->Start();
   } catch (...) {
     made->Shutdown();
     throw;
@@ -40,7 +40,7 @@ void GrpcServer::HandOver(FileDescriptor connection, bool beyond, int64_t window
 }
 
 void GrpcServer::SetHealth(const std::string& service, bool serving) {
-  server_->GetHealthCheckService()->SetServingStatus(service, serving);
+  services_.SetHealth(service, serving);
 }
 
 void GrpcServer::Shutdown() {
@@ -48,10 +48,10 @@ void GrpcServer::Shutdown() {
 }
 
 GrpcServer::~GrpcServer() {
-  for (auto& queue : queues_) queue->Shutdown();
-  for (auto& thread : threads_) thread.join();
-  // Where threads could not be made for all.
-  for (size_t i = threads_.size(); i < queues_.size(); ++i) ServeJobs(queues_[i].get());
+  if (crew_) services_.WaitIdle();
+  calls_->Shutdown();
+  if (!crew_) crew_ = std::make_unique<Crew>(calls_.get());
+  crew_.reset();
 }
 
 }  // namespace tilewire::rpc

@@ -10,7 +10,6 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/array/status.h"
@@ -18,7 +17,9 @@
 #include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/services.h"
+#include "server/rpc/transport/crew.h"
 #include "server/rpc/transport/door.h"
+#include "server/rpc/transport/queue_thread.h"
 
 namespace tilewire::rpc {
 
@@ -27,7 +28,7 @@ struct GrpcServerOptions {
   const grpc::ResourceQuota* quota = nullptr;  ///< of messages that come in; servers may share it
   ConnectionLimits connections;
   bool reflection = false;
-  int queues = 1;                                        ///< a thread each
+  int threads = 1;  ///< at most, of those who take calls and of those who serve streams, each
   std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of connections from beyond; null: clear
 };
 
@@ -53,10 +54,11 @@ class GrpcServer {
   GrpcServer(CallContext* shared, Receiving* receive) : services_(shared, receive) {}
 
   Services services_;
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::unique_ptr<grpc::ServerCompletionQueue> calls_;  ///< on which all calls come, and unary ones stay
+  std::vector<std::unique_ptr<QueueThread>> streams_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Crew> crew_;
   Door clear_, outer_;
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace tilewire::rpc

@@ -46,7 +46,7 @@ Status GrpcServers::StartOne(Which which) {
                                    .quota = wide ? &wide_quota_ : &near_quota_,
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,
-                                   .queues = options_.queues > 0 ? options_.queues : DefaultQueues(),
+                                   .threads = options_.queues > 0 ? options_.queues : DefaultQueues(),
                                    .credentials = options_.credentials()});
   if (!server) return server.error();
   const MutexLock lock(mutex_);

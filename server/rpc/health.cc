@@ -1,6 +1,5 @@
 #include "server/rpc/health.h"
 
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
@@ -26,30 +25,37 @@ Result<std::unique_ptr<HealthServer>> HealthServer::Open(const std::string& addr
 Status HealthServer::Start(const std::string& address) {
   const ConnectionLimits limits{.most = kMostConnections, .most_per_peer = kMostConnections};
   TILEWIRE_ASSIGN_OR_RETURN(listener_, Listener::Open({address}, limits, &quiet_));
-  grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   ApplyReflection(false, &builder);
   ApplyConnectionTimes(limits, &builder);
   builder.SetMaxReceiveMessageSize(kMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // else gRPC gives each stream 4 MiB and more
-  builder.RegisterCallbackGenericService(&nobody_);
+  health_.RegisterWith(&builder);
   const Door door = MakeDoor(&builder, grpc::InsecureServerCredentials());
+  thread_ = std::make_unique<QueueThread>(builder.AddCompletionQueue());
   server_ = builder.BuildAndStart();
   if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server of health");
+  health_.Accept(thread_->queue());
+  thread_->Start();
   listener_->Start([door](FileDescriptor connection, Entrance) { Enter(door, std::move(connection)); });
   return {};
 }
 
 void HealthServer::Set(const std::string& service, bool serving) {
-  server_->GetHealthCheckService()->SetServingStatus(service, serving);
+  health_.Set(service, serving);
 }
 
 HealthServer::~HealthServer() {
   if (!server_) return;
   listener_->Stop();  // before gRPC goes: it would not close what it is handed then
   server_->Shutdown(std::chrono::system_clock::now());
-  server_.reset();
+  {
+    const QueueThread::Stay until_all_ended(thread_.get());
+    health_.WaitIdle();
+  }
   listener_->Drop();
+  thread_.reset();
+  server_.reset();
 }
 
 }  // namespace tilewire::rpc

@@ -1,7 +1,6 @@
 // Whether the server is well, told to probes that have neither certificate nor token.
 #pragma once
 
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 
 #include <memory>
@@ -9,6 +8,8 @@
 
 #include "kernels/array/status.h"
 #include "server/rpc/listener/listener.h"
+#include "server/rpc/transport/health_service.h"
+#include "server/rpc/transport/queue_thread.h"
 
 namespace tilewire::rpc {
 
@@ -27,22 +28,27 @@ class HealthServer {
   void Set(const std::string& service, bool serving);
 
  private:
-  /// Its connections are not counted with those of callers.
+  /// Its connections are not counted with those of callers. The thread is needed as long as there are any.
   class Quiet final : public ConnectionObserver {
    public:
-    explicit Quiet(ConnectionObserver* told) : told_(told) {}
+    Quiet(ConnectionObserver* told, const std::unique_ptr<QueueThread>* thread)
+        : told_(told), thread_(thread) {}
+    void OnConnectionOpened() override { (*thread_)->Enter(); }
+    void OnConnectionClosed() override { (*thread_)->Leave(); }
     void OnWarning(std::string_view text) override { told_->OnWarning(text); }
 
    private:
     ConnectionObserver* const told_;
+    const std::unique_ptr<QueueThread>* const thread_;
   };
 
-  explicit HealthServer(ConnectionObserver* observer) : quiet_(observer) {}
+  explicit HealthServer(ConnectionObserver* observer) : quiet_(observer, &thread_) {}
   Status Start(const std::string& address);
 
   Quiet quiet_;
-  grpc::CallbackGenericService nobody_;  ///< all other methods: UNIMPLEMENTED
+  HealthService health_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<QueueThread> thread_;
   std::unique_ptr<grpc::Server> server_;
 };
 

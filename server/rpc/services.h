@@ -3,12 +3,16 @@
 
 #include <grpcpp/server_builder.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "server/rpc/calls/context.h"
 #include "server/rpc/calls/unary.h"
 #include "server/rpc/calls/unknown.h"
 #include "server/rpc/transport/coroutine.h"
+#include "server/rpc/transport/health_service.h"
+#include "server/rpc/transport/queue_thread.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -24,8 +28,12 @@ class Services {
   Services(const Services&) = delete;
 
   void RegisterWith(grpc::ServerBuilder* builder);
-  /// From now on calls are taken from that queue of the server, until it shuts down.
-  void Accept(grpc::ServerCompletionQueue* queue);
+  /// From now on calls are taken from `queue`, a queue of the server, until it shuts down. Unary ones are
+  /// served there, by a Crew; those that stream by `streams` in turn, which outlive them.
+  void Accept(grpc::ServerCompletionQueue* queue, const std::vector<std::unique_ptr<QueueThread>>& streams);
+  void SetHealth(const std::string& service, bool serving) { health_.Set(service, serving); }
+  /// Returns when no call of health is left. After the server's shutdown.
+  void WaitIdle() { health_.WaitIdle(); }
 
  private:
   using KernelsService = v1::Kernels::WithRawMethod_Rmse<
@@ -42,10 +50,11 @@ class Services {
   template <typename Request>
   Detached AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
                        UnaryHandler handler);
-  /// `make()` gives a new call, `request(call, tag)` asks for one.
+  /// `make()` gives a new call, `request(call, tag)` asks for one, which `home` then serves.
   template <typename Make, typename Request>
-  Detached AcceptStream(Make make, Request request);
-  void AcceptStreams(grpc::ServerCompletionQueue* queue);
+  Detached AcceptStream(QueueThread* home, Make make, Request request);
+  void AcceptStreams(grpc::ServerCompletionQueue* queue, QueueThread* home);
+  void AcceptKernels(grpc::ServerCompletionQueue* queue);
   void AcceptArrays(grpc::ServerCompletionQueue* queue);
   void AcceptRegions(grpc::ServerCompletionQueue* queue);
 
@@ -55,6 +64,7 @@ class Services {
   ArraysService arrays_;
   RegionsService regions_;
   DeviceService device_;
+  HealthService health_;
   UnknownMethods unknown_{shared_};
 };
 

@@ -1,5 +1,7 @@
 // Kernels.Compute, and Operation in Open and DescribeKernels: the same answers as by the fields of the first
 // version, the same refusals, and a word to who uses both.
+#include <gmock/gmock.h>
+
 #include "tests/integration/arrays.h"
 #include "tests/integration/helpers.h"
 

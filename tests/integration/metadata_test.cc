@@ -1,4 +1,6 @@
 // What calls carry beside their messages, what the server notes about them, health and reflection.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 
 #include "server/rpc/transport/transport.h"

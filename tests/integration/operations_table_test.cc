@@ -1,4 +1,5 @@
 // What the server's table, the wire's messages and the conformance test's rows say of operations agrees.
+#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/text_format.h>

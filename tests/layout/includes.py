@@ -42,7 +42,7 @@ MEASURE = DEVICE + ("server/engine/admission/", "server/engine/measure/")
 STORES = DEVICE + ("server/engine/admission/", "server/engine/stores/")
 JOB = RUN + ("server/engine/admission/", "server/engine/measure/", "server/engine/stores/", "server/engine/job/")
 ENGINE = BASE + ("kernels/ladder/", "server/engine/")
-GENERATED = ("proto/", "tilewire/v1/", "google/rpc/")
+GENERATED = ("proto/", "tilewire/v1/", "google/rpc/", "grpc/health/v1/")
 # Of the engine, what becomes messages and what messages become; transport knows no engine at all.
 CONVERSIONS = BASE + GENERATED + ("server/engine/operation/", "server/engine/stores/", "server/engine/job/",
                                   "server/rpc/conversions/")

@@ -30,14 +30,26 @@ Clock::duration DeadlineSlack(Clock::duration whole) {
 }  // namespace
 
 void Cancellation::Start(std::shared_ptr<void> call, const Metadata* metadata, TimePoint arrived) {
-  metadata_ = metadata;
-  arrived_ = arrived;
-  call_ = std::move(call);
+  {
+    const MutexLock lock(mutex_);
+    metadata_ = metadata;
+    arrived_ = arrived;
+    if (!over_) {
+      call_ = std::move(call);
+      return;
+    }
+  }
+  if (context_->IsCancelled()) ClientGone();
 }
 
 void Cancellation::Complete(bool) {
-  const auto call = std::move(call_);
-  if (context_->IsCancelled()) ClientGone();
+  std::shared_ptr<void> call;
+  {
+    const MutexLock lock(mutex_);
+    over_ = true;
+    call = std::move(call_);
+  }
+  if (call && context_->IsCancelled()) ClientGone();
 }
 
 void Cancellation::ClientGone() {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kernels/array/status.h"
+#include "server/base/mutex.h"
 #include "server/rpc/calls/call_job.h"
 #include "server/rpc/calls/metadata.h"
 #include "server/rpc/calls/running.h"
@@ -46,7 +47,9 @@ class Cancellation final : private Event {
   CallJob* const job_;
   const Metadata* metadata_ = nullptr;
   TimePoint arrived_;
-  std::shared_ptr<void> call_;
+  Mutex mutex_;  ///< gRPC's word may come on another thread while the request's is still taking it
+  std::shared_ptr<void> call_ TILEWIRE_GUARDED_BY(mutex_);
+  bool over_ TILEWIRE_GUARDED_BY(mutex_) = false;
   bool input_ended_early_ = false;
   std::atomic<bool> cancelled_{false};
 };

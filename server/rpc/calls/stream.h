@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/rpc/calls/call.h"
+#include "server/rpc/transport/queue_thread.h"
 #include "tilewire/v1/kernels.pb.h"
 
 namespace tilewire::rpc {
@@ -21,6 +22,7 @@ class StreamCall : public Call {
   virtual void StartFinish(const grpc::Status& status, void* tag) = 0;
 
   std::shared_ptr<engine::Job> job;
+  QueueThread::Stay stay;  ///< with the thread of its queue
 
  private:
   bool is_stream() const override { return true; }

@@ -5,45 +5,55 @@
 #include "server/rpc/calls/metadata.h"
 #include "server/rpc/calls/record.h"
 #include "server/rpc/conversions/status.h"
+#include "server/rpc/transport/crew.h"
 
 namespace tilewire::rpc {
 namespace {
 
-class UnknownCall final : public grpc::ServerGenericBidiReactor {
- public:
-  UnknownCall(CallContext* shared, grpc::GenericCallbackServerContext* context)
-      : shared_(shared),
-        metadata_(ReadMetadata(context, *shared, "")),
-        record_(shared, PrintableMethod(context->method())) {
-    shared_->running.BeginShort();
-    record_.Start(&metadata_, arrived_);
-    record_.SetStatus(Status({.code = Code::kUnimplemented,
-                              .reason = "UNKNOWN_METHOD",
-                              .message = "there is no method " + record_.method(),
-                              .field = "method",
-                              .value = record_.method(),
-                              .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"}));
-    Finish(ToGrpc(record_.status()));
-  }
-  void OnDone() override {
-    record_.End(record_.status(), Timing());
-    record_.Tell();
-    CallContext* const shared = shared_;
-    delete this;
-    shared->running.EndShort();
-  }
-
- private:
-  CallContext* const shared_;
-  const TimePoint arrived_ = Clock::now();
-  const Metadata metadata_;
-  Record record_;
-};
+// Asked for in advance.
+constexpr int kAccepts = 16;
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* UnknownMethods::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  return new UnknownCall(shared_, context);
+struct UnknownMethods::Unknown {
+  grpc::GenericServerContext context;
+  grpc::GenericServerAsyncReaderWriter stream{&context};
+};
+
+void UnknownMethods::Accept(grpc::ServerCompletionQueue* queue) {
+  for (int i = 0; i < kAccepts; ++i) AcceptNext(queue);
+}
+
+Detached UnknownMethods::AcceptNext(grpc::ServerCompletionQueue* queue) {
+  for (;;) {
+    auto call = std::make_unique<Unknown>();
+    const bool ok = co_await Operation(
+        [&](void* tag) { service_.RequestCall(&call->context, &call->stream, queue, queue, tag); });
+    if (!ok) co_return;
+    Crew::Took(false);
+    Refuse(std::move(call));
+  }
+}
+
+Detached UnknownMethods::Refuse(std::unique_ptr<Unknown> call) {
+  shared_->running.BeginShort();
+  {
+    const TimePoint arrived = Clock::now();
+    const Metadata metadata = ReadMetadata(&call->context, *shared_, "");
+    Record record(shared_, PrintableMethod(call->context.method()));
+    record.Start(&metadata, arrived);
+    const Status status({.code = Code::kUnimplemented,
+                         .reason = "UNKNOWN_METHOD",
+                         .message = "there is no method " + record.method(),
+                         .field = "method",
+                         .value = record.method(),
+                         .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"});
+    co_await Operation([&](void* tag) { call->stream.Finish(ToGrpc(status), tag); });
+    record.End(status, Timing());
+    record.Tell();
+  }
+  call.reset();
+  shared_->running.EndShort();
 }
 
 std::string PrintableMethod(const std::string& path) {

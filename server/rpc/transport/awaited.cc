@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "server/rpc/transport/coroutine.h"
-
 namespace tilewire::rpc {
 
 Awaited& Awaited::OfThisThread() {
@@ -23,26 +21,6 @@ void Awaited::Look() {
 
 void Awaited::Leave() {
   if (const auto lookout = std::exchange(lookout_, nullptr)) lookout->Leave();
-}
-
-void ServeJobs(grpc::CompletionQueue* queue) {
-  Awaited& awaited = Awaited::OfThisThread();
-  void* tag = nullptr;
-  bool ok = false;
-  for (;;) {
-    if (!awaited.any()) {
-      if (!queue->Next(&tag, &ok)) return;
-    } else {
-      const auto next = queue->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME));
-      if (next == grpc::CompletionQueue::TIMEOUT) {
-        awaited.Look();
-        continue;
-      }
-      awaited.Leave();
-      if (next == grpc::CompletionQueue::SHUTDOWN) return;
-    }
-    static_cast<Event*>(tag)->Complete(ok);
-  }
 }
 
 }  // namespace tilewire::rpc

@@ -1,8 +1,6 @@
 // A queue's thread that has nothing to do but to wait for a kernel waits awake.
 #pragma once
 
-#include <grpcpp/completion_queue.h>
-
 #include <memory>
 
 namespace tilewire::rpc {
@@ -18,8 +16,7 @@ class Lookout {
 };
 
 /// What this thread waits for, at most one: then neither it has to be woken for the next
-/// call nor a lane's thread for the reply. One a thread, used by that thread alone, which must serve a queue
-/// (ServeJobs).
+/// call nor a lane's thread for the reply. One a thread, used by that thread alone, which must be of a Crew.
 class Awaited {
  public:
   static Awaited& OfThisThread();
@@ -35,8 +32,5 @@ class Awaited {
  private:
   std::shared_ptr<Lookout> lookout_;
 };
-
-/// Serves a queue until it is shut down and drained, and waits awake for what this thread awaits.
-void ServeJobs(grpc::CompletionQueue* queue);
 
 }  // namespace tilewire::rpc

@@ -1,10 +1,11 @@
 // C++20 coroutines over gRPC completion queues: the only place where tags and coroutine handles meet.
 //
 // Rules that keep it right:
-//   - one thread serves a queue (ServeJobs), so two events of one queue never run at once;
-//   - what is awaited says where it resumes (Resumes): gRPC's operations and OnQueue() on the queue's thread,
-//   OnAnyThread() where the callback happens to be called. A QueueTask never leaves its queue's thread, which
-//   the compiler checks; a Task may end on any thread;
+//   - one thread serves a queue of calls that stream (QueueThread), so two events of one such queue never run
+//   at once; unary calls, of one coroutine each, share a queue that several threads may serve (Crew);
+//   - what is awaited says where it resumes (Resumes): gRPC's operations and OnQueue() on a thread of the
+//   queue, OnAnyThread() where the callback happens to be called. A QueueTask never leaves its queue's
+//   threads, which the compiler checks; a Task may end on any thread;
 //   - whoever starts an operation touches nothing of the coroutine's frame afterwards: the event may already
 //   have resumed it;
 //   - one coroutine awaits one thing: readers and writers of a stream are separate coroutines. What it has
@@ -26,7 +27,7 @@ namespace tilewire::rpc {
 
 /// On which thread a coroutine goes on once what it awaits is there.
 enum class Resumes : uint8_t {
-  kOnQueue,   ///< the one that serves the queue
+  kOnQueue,   ///< one that serves the queue
   kAnywhere,  ///< the one that brought it: a lane's, a timer's, an executor's. No place to block or to stay
               ///< long.
 };
@@ -109,7 +110,7 @@ class [[nodiscard]] Task {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// One that stays on its queue's thread: it awaits nothing that could resume it elsewhere.
+/// One that stays with its queue: it awaits nothing that could resume it elsewhere.
 template <typename T>
 using QueueTask = Task<T, Resumes::kOnQueue>;
 
@@ -233,6 +234,29 @@ template <typename T, typename Start>
 Callback<T, Resumes::kAnywhere, Start> OnAnyThread(Start start) {
   return Callback<T, Resumes::kAnywhere, Start>(nullptr, std::move(start));
 }
+
+/// Awaits the queue: goes on on a thread that serves it.
+class [[nodiscard]] Onto final : public Event {
+ public:
+  static constexpr Resumes kResumes = Resumes::kOnQueue;
+  explicit Onto(grpc::CompletionQueue* queue) : queue_(queue) {}
+  Onto(const Onto&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  requires MayResume<Promise, kResumes>
+  void await_suspend(std::coroutine_handle<Promise> awaiter) {
+    awaiter_ = awaiter;
+    alarm_.Set(queue_, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
+  }
+  void await_resume() const noexcept {}
+  void Complete(bool) override { awaiter_.resume(); }
+
+ private:
+  grpc::CompletionQueue* const queue_;
+  std::coroutine_handle<> awaiter_;
+  grpc::Alarm alarm_;
+};
 
 /// Serves a queue until it is shut down and drained.
 inline void ServeQueue(grpc::CompletionQueue* queue) {

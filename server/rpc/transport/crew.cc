@@ -1,0 +1,134 @@
+#include "server/rpc/transport/crew.h"
+
+#include "server/rpc/transport/awaited.h"
+#include "server/rpc/transport/coroutine.h"
+
+namespace tilewire::rpc {
+namespace {
+
+/// What the crew's thread that asks is doing.
+struct Duty {
+  Crew* crew = nullptr;
+  bool behind = false;  ///< what it does had come before it was waited for
+};
+thread_local Duty duty;
+
+/// As long as a caller who calls again at once takes to read his answer and send the next request. To fall
+/// asleep and be woken in between would take half of that again.
+constexpr std::chrono::microseconds kAwake{200};
+/// With fewer cores who waits awake is in the way of those that are waited for.
+constexpr int kSpareCores = 4;
+
+}  // namespace
+
+void Crew::Start(int most) {
+  spare_cores_ = most >= kSpareCores;
+  for (int i = 0; i < most; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+Crew::~Crew() {
+  if (threads_.empty()) Run();  // there were no threads for it
+  for (auto& thread : threads_) thread.join();
+}
+
+void Crew::Took(bool busy) {
+  if (duty.crew != nullptr && (busy || duty.behind)) duty.crew->CallAnother();
+}
+
+void Crew::CallAnother() {
+  const MutexLock lock(mutex_);
+  if (waited_for_ || calls_ > 0 || resting_ == 0) return;
+  ++calls_;
+  called_.NotifyOne();
+}
+
+void Crew::End() {
+  const MutexLock lock(mutex_);
+  ended_ = true;
+  called_.NotifyAll();
+}
+
+std::optional<bool> Crew::TakesTurn() {
+  const MutexLock lock(mutex_);
+  if (!waited_for_ && !ended_) {
+    waited_for_ = true;
+    return soon_ && spare_cores_;
+  }
+  ++resting_;
+  while (calls_ == 0 && !ended_) called_.Wait(mutex_);
+  --resting_;
+  if (calls_ > 0) --calls_;
+  return std::nullopt;
+}
+
+bool Crew::DoWhatIsThere(bool behind) {
+  void* tag = nullptr;
+  bool ok = false;
+  for (;; behind = true) {
+    switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
+      case grpc::CompletionQueue::TIMEOUT:
+        return true;
+      case grpc::CompletionQueue::SHUTDOWN:
+        return false;
+      case grpc::CompletionQueue::GOT_EVENT:
+        Awaited::OfThisThread().Leave();
+        duty.behind = behind;
+        static_cast<Event*>(tag)->Complete(ok);
+    }
+  }
+}
+
+std::optional<bool> Crew::DoNextAwake(TimePoint until) {
+  void* tag = nullptr;
+  bool ok = false;
+  do {
+    switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
+      case grpc::CompletionQueue::TIMEOUT:
+        break;
+      case grpc::CompletionQueue::SHUTDOWN:
+        return false;
+      case grpc::CompletionQueue::GOT_EVENT:
+        EndTurn(true);
+        static_cast<Event*>(tag)->Complete(ok);
+        return true;
+    }
+  } while (Clock::now() < until);
+  return std::nullopt;
+}
+
+bool Crew::DoNext(bool awake) {
+  const TimePoint until = Clock::now() + kAwake;
+  if (awake)
+    if (const auto did = DoNextAwake(until)) return *did;
+  void* tag = nullptr;
+  bool ok = false;
+  const bool got = queue_->Next(&tag, &ok);
+  EndTurn(Clock::now() < until);
+  if (got) static_cast<Event*>(tag)->Complete(ok);
+  return got;
+}
+
+void Crew::EndTurn(bool soon) {
+  duty.behind = false;
+  const MutexLock lock(mutex_);
+  waited_for_ = false;
+  soon_ = soon;
+}
+
+void Crew::Run() {
+  duty.crew = this;
+  Awaited& awaited = Awaited::OfThisThread();
+  bool looked = false;
+  while (DoWhatIsThere(!looked)) {
+    looked = awaited.any();
+    if (looked) {
+      awaited.Look();
+    } else if (const auto awake = TakesTurn(); awake && !DoNext(*awake)) {
+      break;
+    }
+  }
+  duty.crew = nullptr;
+  End();
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,67 @@
+// The threads of a queue on which short calls come: no more of them are awake than there is work for.
+//
+// gRPC 1.51 has one epoll set a process. Whichever thread waits in it reads what comes, and where that is for
+// another queue, or for another thread of this one, that thread has to be woken: 20 to 40 us on virtual
+// machines, more than a small call takes. So one thread waits, and does what it read itself; only when calls
+// come faster than one thread can do them, or one stays long, others join it. While calls follow each other
+// closely it does not even fall asleep.
+#pragma once
+
+#include <grpcpp/completion_queue.h>
+
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "server/base/mutex.h"
+#include "server/base/timing.h"
+
+namespace tilewire::rpc {
+
+/// Serves a queue, and waits awake for what its threads await (Awaited). Events of one queue may run at once,
+/// on several threads: what is served so must bear that. Thread-safe.
+class Crew {
+ public:
+  explicit Crew(grpc::CompletionQueue* queue) : queue_(queue) {}
+  /// After the queue's shutdown, and when nothing can start an operation on it any more: returns when it is
+  /// empty.
+  ~Crew();
+  Crew(const Crew&) = delete;
+
+  /// Once. Throws std::system_error where the system has no threads for `most`.
+  void Start(int most);
+
+  /// Said by whoever takes a call: another thread looks after the queue where this one is behind, because the
+  /// call was there before it was waited for, or is `busy` with the call for long. No-op on other threads.
+  static void Took(bool busy);
+
+ private:
+  void Run();
+  /// Does what there is, without waiting; false: the queue is shut down and empty. `behind`: had the first of
+  /// it been there before anybody looked.
+  bool DoWhatIsThere(bool behind);
+  /// Waits for an event, and does that; false as above. `awake`: at first without falling asleep.
+  bool DoNext(bool awake);
+  /// None has come when `until` passed.
+  std::optional<bool> DoNextAwake(TimePoint until);
+  /// This thread is the one that waits, and whether that is worth being awake for. Or there is one: then it
+  /// has rested until it was called, or the crew ended.
+  std::optional<bool> TakesTurn();
+  /// `soon`: an event came before it would have been worth falling asleep.
+  void EndTurn(bool soon);
+  void CallAnother();
+  void End();
+
+  grpc::CompletionQueue* const queue_;
+  bool spare_cores_ = false;
+  std::vector<std::thread> threads_;
+  Mutex mutex_;
+  CondVar called_;
+  bool waited_for_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< a thread waits at the queue
+  int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;          ///< threads that wait to be called
+  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
+  bool soon_ TILEWIRE_GUARDED_BY(mutex_) = false;        ///< the last event came soon, so the next one may
+  bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,141 @@
+// Who serves a queue: the threads that take calls, and those of streams, which sleep while there are none.
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <set>
+
+#include "server/rpc/transport/coroutine.h"
+#include "server/rpc/transport/crew.h"
+#include "server/rpc/transport/queue_thread.h"
+#include "tests/unit/waiting.h"
+
+namespace tilewire::rpc {
+namespace {
+
+/// Runs `work` on a thread of the queue.
+Detached Post(grpc::CompletionQueue* queue, std::function<void()> work) {
+  co_await Onto(queue);
+  work();
+}
+
+class CrewTest : public ::testing::Test {
+ protected:
+  std::thread::id ThreadOfNext() {
+    std::promise<std::thread::id> thread;
+    Post(&queue_, [&] { thread.set_value(std::this_thread::get_id()); });
+    return thread.get_future().get();
+  }
+
+  /// The queue is shut down before its crew goes.
+  struct Ended {
+    grpc::CompletionQueue* queue;
+    ~Ended() { queue->Shutdown(); }
+  };
+  grpc::CompletionQueue queue_;
+};
+
+TEST_F(CrewTest, WhoWaitsDoesItAll) {
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  crew.Start(4);
+  std::set<std::thread::id> threads;
+  for (int i = 0; i < 200; ++i) threads.insert(ThreadOfNext());
+  EXPECT_EQ(threads.size(), 1U) << "nobody was behind, so nobody had to be woken";
+}
+
+/// One thread is kept in the middle of something; another one goes on.
+TEST_F(CrewTest, WhoIsBusyIsRelieved) {
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  crew.Start(2);
+  std::promise<void> go_on;
+  std::promise<std::thread::id> busy;
+  Post(&queue_, [&] {
+    Crew::Took(true);
+    busy.set_value(std::this_thread::get_id());
+    go_on.get_future().wait();
+  });
+  const std::thread::id other = busy.get_future().get();
+  EXPECT_NE(ThreadOfNext(), other);
+  go_on.set_value();
+}
+
+TEST_F(CrewTest, WhatWaitedAlreadyBringsMoreThreads) {
+  constexpr int kThreads = 3;
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  std::promise<void> go_on;
+  const std::shared_future<void> allowed = go_on.get_future().share();
+  std::atomic<int> at_once{0};
+  // All are there before anybody looks.
+  for (int i = 0; i < kThreads; ++i)
+    Post(&queue_, [&, allowed] {
+      Crew::Took(false);
+      ++at_once;
+      allowed.wait();
+    });
+  crew.Start(kThreads);
+  EXPECT_TRUE(testing::Eventually([&] { return at_once == kThreads; }));
+  go_on.set_value();
+}
+
+TEST(Crew, ServesAllThatIsLeftWhenItGoes) {
+  for (const int threads : {0, 1, 3}) {
+    grpc::CompletionQueue queue;
+    std::atomic<int> done{0};
+    {
+      Crew crew(&queue);
+      if (threads > 0) crew.Start(threads);
+      for (int i = 0; i < 50; ++i) Post(&queue, [&done] { ++done; });
+      queue.Shutdown();
+    }
+    EXPECT_EQ(done, 50) << threads << " threads";
+  }
+}
+
+class QueueThreadTest : public ::testing::Test {
+ protected:
+  QueueThreadTest() : thread_(builder_.AddCompletionQueue()), server_(builder_.BuildAndStart()) {
+    thread_.Start();
+  }
+  ~QueueThreadTest() override { server_->Shutdown(); }
+
+  grpc::ServerBuilder builder_;
+  QueueThread thread_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(QueueThreadTest, ServesWhileSomebodyIsThere) {
+  for (int i = 0; i < 100; ++i) {
+    const QueueThread::Stay stay(&thread_);
+    std::promise<void> done;
+    Post(thread_.queue(), [&] { done.set_value(); });
+    done.get_future().wait();
+  }
+}
+
+/// Whoever leaves last may be any thread: the one of the queue goes to sleep in either case.
+TEST_F(QueueThreadTest, SleepsWhenTheLastHasLeft) {
+  for (const bool from_outside : {true, false}) {
+    std::promise<void> left;
+    QueueThread::Stay stay(&thread_);
+    Post(thread_.queue(), [&, from_outside] {
+      if (!from_outside) stay = {};
+      left.set_value();
+    });
+    left.get_future().wait();
+    stay = {};
+    EXPECT_TRUE(testing::Eventually([&] { return thread_.asleep(); }));
+    std::atomic<bool> done{false};
+    Post(thread_.queue(), [&] { done = true; });
+    EXPECT_FALSE(done);
+    QueueThread::Stay again(&thread_);
+    EXPECT_TRUE(testing::Eventually([&] { return done.load(); }));
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
