@@ -44,8 +44,8 @@ void Call::Started() {
     metadata_.refused = policy->MayCall(metadata_.identity, record_.method());
   if (!is_stream_ || !metadata_.refused.ok()) return;
   if (const int most = own_limits().streams; most > 0) {
-    metadata_.refused = shared_->streams.Enter(metadata_.Share(), most);
-    if (metadata_.refused.ok()) streams_as_ = metadata_.Share();
+    metadata_.refused = shared_->streams.Enter(metadata_.share, most);
+    if (metadata_.refused.ok()) streams_as_ = metadata_.share;
   }
 }
 
@@ -77,7 +77,7 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<en
     options.own_arrays = {.count = limits.arrays, .bytes = limits.array_bytes};
   }
   options.identity = metadata_.identity;
-  options.share = metadata_.Share();
+  options.share = metadata_.share;
   options.arrived = record_.arrived();
   if (const auto left = metadata_.TimeLeft()) options.deadline = engine().timer().Now() + *left;
   auto job = co_await job_.Open(queue_, std::move(operation), std::move(options));

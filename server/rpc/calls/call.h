@@ -64,11 +64,11 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// As Record::Took.
   void Took(size_t message_bytes) { record_.Took(message_bytes); }
   /// BUSY where too many others wait (Backlog): as soon as it is known which class it is of. `share`:
-  /// Share().
+  /// share().
   Status RefusedLate(JobClass job, const std::string& share);
   Backlog& backlog() const { return shared_->backlog; }
-  /// As Metadata::Share.
-  std::string Share() const { return metadata_.Share(); }
+  /// As Metadata::share.
+  const std::string& share() const { return metadata_.share; }
   /// Of its connection; null where nobody knows it.
   const std::shared_ptr<ConnectionAccount>& account() const { return record_.account(); }
   /// As Record::SetWindow.

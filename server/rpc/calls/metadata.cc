@@ -74,10 +74,6 @@ std::optional<Clock::duration> Metadata::TimeLeft() const {
   return std::chrono::duration_cast<Clock::duration>(left);
 }
 
-std::string Metadata::Share() const {
-  return identity == Identity{}.Text() ? identity + " " + PeerGroup(peer) : identity;
-}
-
 std::string MakeRequestId() {
   thread_local std::mt19937_64 random{std::random_device{}()};
   const uint64_t bits = random();
@@ -96,6 +92,8 @@ Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& share
   const auto identity = metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared);
   if (identity) {
     metadata.identity = identity->Text();
+    metadata.share =
+        *identity == Identity{} ? metadata.identity + " " + PeerGroup(metadata.peer) : metadata.identity;
   } else {
     metadata.refused = identity.error();
   }

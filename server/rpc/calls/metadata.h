@@ -17,14 +17,14 @@ namespace tilewire::rpc {
 struct Metadata {
   std::string request_id, traceparent, peer;
   std::string identity;  ///< Identity::Text()
-  Status refused;        ///< why nobody knows who calls, or that he may not; the call ends so
-  bool own = false;      ///< the server's own probe, which is neither logged nor counted
+  /// Whose turns, places and rates its jobs take: the identity's; anonymous callers' by where they come from.
+  std::string share;
+  Status refused;    ///< why nobody knows who calls, or that he may not; the call ends so
+  bool own = false;  ///< the server's own probe, which is neither logged nor counted
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
 
   /// How long until the client's deadline by gRPC's clock, if there is one.
   std::optional<Clock::duration> TimeLeft() const;
-  /// Whose turns, places and rates its jobs take: the identity's; anonymous callers' by where they come from.
-  std::string Share() const;
 };
 
 /// Of a call that has just come. The reply's metadata say the ids back. Who calls goes by the rules and the

@@ -78,7 +78,7 @@ void Record::Tell() {
   told_.traceparent = metadata_->traceparent;
   told_.peer = metadata_->peer;
   told_.identity = metadata_->identity;
-  told_.caller = metadata_->Share();
+  told_.caller = metadata_->share;
   shared_->observer->OnCallEnd(told_);
 }
 

@@ -74,7 +74,7 @@ JobClass ClassOf(const engine::Operation& operation) {
 }
 
 Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
-  const std::string share = call.Share();
+  const std::string& share = call.share();
   // What is sent tells already that a job is no small one.
   if (call.request.Length() > static_cast<size_t>(kSmallJobBytes + kMaxHeaderBytes))
     if (Status status = call.RefusedLate(JobClass::kBulk, share); !status.ok()) co_return status;
