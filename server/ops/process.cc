@@ -88,9 +88,9 @@ Status JudgeOpenFiles(uint64_t limit, std::string* warning) {
   return Status();
 }
 
-Status PrepareProcess(std::string* warning) {
+Status PrepareProcess(std::string* warning, bool tune_allocator) {
   if (warning != nullptr) warning->clear();
-  if (!TuneAllocator() && warning != nullptr)
+  if (tune_allocator && !TuneAllocator() && warning != nullptr)
     *warning = "the allocator could not be tuned: bulk receiving is slower";
   if (Status status = PrepareSignals(); !status.ok()) return status;
   auto limit = RaiseOpenFiles();

@@ -11,14 +11,14 @@ namespace tilewire::ops {
 
 /// Prepares the process; call first in main, before any thread starts (threads inherit the signal mask) and
 /// before large allocations.
-/// - Tunes glibc's allocator: without it, receiving bulk data is spent in page faults.
+/// - Tunes glibc's allocator, if `tune_allocator`: without it, receiving bulk data is spent in page faults.
 /// - Raises the limit of open files to its hard limit. FAILED_PRECONDITION below 1024: a listener that runs
 /// out of
 ///   descriptors stays deaf for ever.
 /// - Ignores SIGPIPE, and SIGHUP, which would end it without a drain; blocks SIGTERM and SIGINT, which
 /// WaitForSignal takes. `warning`, where not null, gets a sentence where something is worse than it should be
 /// (fewer than 4096 open files, allocator not tuned), else it is emptied.
-Status PrepareProcess(std::string* warning = nullptr);
+Status PrepareProcess(std::string* warning = nullptr, bool tune_allocator = true);
 
 /// Waits for SIGTERM or SIGINT and returns its number. PrepareProcess must have run.
 int WaitForSignal();

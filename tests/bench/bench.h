@@ -16,7 +16,7 @@ namespace tilewire::bench {
 /// Flags of all commands.
 struct Common {
   std::string device = "auto", block_bytes = "4MiB";
-  bool json = false;
+  bool json = false, untuned = false;
 };
 
 /// Each adds its command to the program and sets `*run` where that command was chosen. What runs throws

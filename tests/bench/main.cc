@@ -45,11 +45,15 @@ int main(int argc, char** argv) {
   app.add_flag(
       "--json", common.json,
       "mixed, callers, access, distance, overload, fair, excess: print one JSON object instead of a table");
+  app.add_flag(
+      "--untuned", common.untuned,
+      "leave the allocator of this process, the clients', as glibc has it: what programs pay that do "
+      "not tune it");
   for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddDistance,
                          &AddOverload, &AddFair, &AddExcess})
     add(&app, common, &run);
   CLI11_PARSE(app, argc, argv);
-  if (!tilewire::ops::PrepareProcess().ok()) return 3;
+  if (!tilewire::ops::PrepareProcess(nullptr, !common.untuned).ok()) return 3;
   const std::jthread heeds_signals(HeedSignals);
   try {
     return run();

@@ -1,10 +1,12 @@
 // Upload + RMSE of large arrays beside raw gRPC sinks.
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <future>
 #include <memory>
 #include <stdexcept>
 
+#include "server/base/limits.h"
 #include "server/rpc/transport/receive_limits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/raw_client.h"
@@ -39,27 +41,43 @@ double PushAll(const Sinks& sinks, decltype(&RawClient::Push) push, const char* 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// GB/s of each round.
+/// Of each round: GB/s, and seconds of processors that a GiB took at the server and in this process.
+struct Side {
+  std::vector<double> rates, server, client;
+};
 struct Rates {
-  std::vector<double> sinks, fastest, ours;
+  Side sinks, fastest, ours;
 };
 
-void PrintRate(const char* name, const std::vector<double>& rates) {
-  std::printf("  %-22s %7.3f GB/s (%.3f–%.3f)", name, Median(rates), Quantile(rates, 0), Quantile(rates, 1));
+/// Measures what `push` takes, which says for how many seconds it sent `bytes` to `server`.
+template <typename Push>
+void Measure(const Child& server, size_t bytes, Side* side, const Push& push) {
+  const auto own_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  const double server_before = server.cpu_seconds(), client_before = own_seconds();
+  const double seconds = push();
+  const double gib = static_cast<double>(bytes) / static_cast<double>(kGiB);
+  side->rates.push_back(static_cast<double>(bytes) / seconds / 1e9);
+  side->server.push_back((server.cpu_seconds() - server_before) / gib);
+  side->client.push_back((own_seconds() - client_before) / gib);
+}
+
+void PrintSide(const char* name, const Side& side) {
+  std::printf("  %-22s %7.3f GB/s (%.3f–%.3f)  CPU s/GiB: server %.2f, client %.2f", name, Median(side.rates),
+              Quantile(side.rates, 0), Quantile(side.rates, 1), Median(side.server), Median(side.client));
 }
 
 void Print(const Child& server, const Flags& flags, const Rates& rates, const client::Timing& timing) {
   std::printf("%s\n", server.ready_line().c_str());
   std::printf("%d connection%s, %zu MiB, %zu KiB messages, median (min–max) of %d\n", flags.connections,
               flags.connections == 1 ? "" : "s", flags.mebibytes, flags.message_kib, flags.rounds);
-  PrintRate("raw gRPC sink", rates.fastest);
+  PrintSide("raw gRPC sink", rates.fastest);
   std::printf("\n");
-  PrintRate("raw sink by queues", rates.sinks);
-  std::printf("   %.1f%% of the sink\n", 100 * Median(rates.sinks) / Median(rates.fastest));
-  PrintRate("tilewire RMSE", rates.ours);
+  PrintSide("raw sink by queues", rates.sinks);
+  std::printf("   %.1f%% of the sink\n", 100 * Median(rates.sinks.rates) / Median(rates.fastest.rates));
+  PrintSide("tilewire RMSE", rates.ours);
   std::printf("   %.1f%% of the sink, %.1f%% of the one by queues\n",
-              100 * Median(rates.ours) / Median(rates.fastest),
-              100 * Median(rates.ours) / Median(rates.sinks));
+              100 * Median(rates.ours.rates) / Median(rates.fastest.rates),
+              100 * Median(rates.ours.rates) / Median(rates.sinks.rates));
   std::printf(
       "  last call, %u streams: stage %.0f us, h2d %.0f us, kernel %.0f us, wall %.0f us, overlap %.2f, "
       "bottleneck %s\n",
@@ -93,18 +111,19 @@ int Wire(const Common& common, const Flags& flags) {
   Rates rates;
   client::Timing timing;
   const auto bytes_of = reinterpret_cast<const char*>(data);
-  const auto rate = [&](double seconds) { return static_cast<double>(bytes) / seconds / 1e9; };
   for (int round = -1; round < flags.rounds; ++round) {  // the first one warms up
-    const double raw_seconds = PushAll(sinks, &RawClient::Push, bytes_of, bytes, options.message_bytes);
-    const double best_seconds =
-        PushAll(fastest, &RawClient::PushByCallbacks, bytes_of, bytes, options.message_bytes);
-    const auto reply = client.Rmse(a, b, {}, options);
-    if (!reply) throw std::runtime_error(reply.error().ToString());
-    if (round < 0) continue;
-    rates.sinks.push_back(rate(raw_seconds));
-    rates.fastest.push_back(rate(best_seconds));
-    rates.ours.push_back(rate(reply->reply.client_wall_us * 1e-6));
-    timing = reply->reply.timing;
+    if (round == 0) rates = {};
+    Measure(raw, bytes, &rates.sinks,
+            [&] { return PushAll(sinks, &RawClient::Push, bytes_of, bytes, options.message_bytes); });
+    Measure(raw, bytes, &rates.fastest, [&] {
+      return PushAll(fastest, &RawClient::PushByCallbacks, bytes_of, bytes, options.message_bytes);
+    });
+    Measure(server, bytes, &rates.ours, [&] {
+      const auto reply = client.Rmse(a, b, {}, options);
+      if (!reply) throw std::runtime_error(reply.error().ToString());
+      timing = reply->reply.timing;
+      return reply->reply.client_wall_us * 1e-6;
+    });
   }
   Print(server, flags, rates, timing);
   return 0;
