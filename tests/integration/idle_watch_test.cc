@@ -28,7 +28,8 @@ class IdleWatchTest : public ::testing::Test {
                   .least_rate = kLeastRate},
                  {.sharers = [this] { return sharers_; },
                   .moved = [this] { return moved_; },
-                  .others_wait = [this] { return others_wait_; }},
+                  .others_wait = [this] { return others_wait_; },
+                  .held_up = [this] { return held_up_; }},
                  [this](Late why, bool cut) {
                    why_ = why;
                    given_up_ = cut;
@@ -50,7 +51,7 @@ class IdleWatchTest : public ::testing::Test {
   std::shared_ptr<int> owner_ = std::make_shared<int>(0);
   int sharers_ = 1;
   uint64_t moved_ = 0;
-  bool others_wait_ = false;
+  bool others_wait_ = false, held_up_ = false;
   std::optional<Late> why_;
   std::optional<bool> given_up_;  ///< and whether the client cannot be told
   IdleWatch watch_;
