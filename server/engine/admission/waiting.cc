@@ -32,7 +32,7 @@ Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
     return NoPlace("you have all your places in the queue", own,
                    std::to_string(most) + SaidBy(by_rule, "queue_length", "--queue-length-per-identity"));
   if (room_.size() < static_cast<size_t>(limits_.queue_length)) return {};
-  auto last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
+  const std::shared_ptr<Waiter> last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
   if (!last)
     return Busy("the queue is full: " + std::to_string(room_.size()) +
                     " requests wait; allowed: " + std::to_string(limits_.queue_length) + " (--queue-length)",
@@ -40,7 +40,7 @@ Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
   timer_->Cancel(last->timer);
   ++refused_busy_;
   settlement->refused.emplace_back(
-      [last = std::shared_ptr<Waiter>(std::move(last))](const Status& why) { Refuse(*last, why); },
+      [last](const Status& why) { Refuse(*last, why); },
       NoPlace("the queue is full, and you have most of it", room_.Count(last->demand.owner),
               "an even share of " + std::to_string(limits_.queue_length) + " (--queue-length)"));
   return {};

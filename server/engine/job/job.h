@@ -82,8 +82,8 @@ class Job : public std::enable_shared_from_this<Job> {
   /// It has an order alone; before any bytes. `decide` gets the right to the memory, and calls Begin() or
   /// Fail(). The order is given back when the job fails.
   void AwaitLanding(Order order, Admission::Decision decide);
-  /// Bytes of an operand are here, so that it is time for its memory; whether it has that. Until then nobody
-  /// gets a block.
+  /// Bytes of an operand are here (Intake::Take() says so, too), so that it is time for its memory; whether
+  /// it has that. Until then nobody gets a block.
   bool Land();
   bool has_memory() const { return phase_.load() == Phase::kHasMemory; }
   /// Whether it has landed and waits for its memory: nobody but the server is late then.
