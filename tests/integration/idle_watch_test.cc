@@ -148,6 +148,16 @@ TEST_F(IdleWatchTest, TheServersOwnTimeIsNotTheClients) {
   EXPECT_FALSE(given_up_);
 }
 
+TEST_F(IdleWatchTest, NorIsItWhereAnotherStreamOfTheJobWaitsForTheServer) {
+  others_wait_ = held_up_ = true;
+  watch_.opened = watch_.reading = true;
+  Pass(10 * kIdle);
+  EXPECT_FALSE(given_up_);
+  held_up_ = false;
+  Pass(kSlowFor + 2 * kLook);
+  EXPECT_EQ(why_, Late::kSlow);
+}
+
 TEST_F(IdleWatchTest, AFastBeginningIsNoRightToStandStill) {
   others_wait_ = true;
   watch_.opened = watch_.reading = true;

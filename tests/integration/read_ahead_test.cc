@@ -205,6 +205,26 @@ TEST_P(ReadAheadOn, StallInTheMiddleOfAMessageIsIdle) {
   ExpectUnharmed(server);
 }
 
+// One message, for which its job is to have memory; none is read ahead.
+TEST_P(ReadAheadOn, WhoWaitsForMemorySendsOneMessageAndNoMore) {
+  TestServer::Options options;
+  options.engine.max_in_flight = 1;
+  options.engine.queue_seconds = 600;
+  TestServer server(device(), options);
+  RawStream running(server.Connect());
+  ASSERT_TRUE(running.OpenAndSend(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
+  ASSERT_TRUE(server.InFlight(1));
+  {
+    const StalledCrowd crowd(server.address(), {Stall::kOneOperand}, 8 * kMiB);
+    EXPECT_TRUE(server.Queued(1));
+    EXPECT_TRUE(crowd.WaitUntilQuiet(std::chrono::seconds(1), std::chrono::minutes(2)));
+    EXPECT_LE(crowd.counts().sent, kMiB + 2 * rpc::kDefaultReceiveWindowBytes);
+  }
+  EXPECT_TRUE(server.Queued(0)) << "its client has left";
+  running.context.TryCancel();
+  ExpectUnharmed(server);
+}
+
 // The read is under way when the message before it turns out to be wrong. Whatever comes of that read, the
 // status is that message's, and it does not wait for the read.
 TEST_P(ReadAheadOn, TheMessageBeforeItIsWrong) {

@@ -18,20 +18,19 @@ namespace {
 using std::chrono::seconds;
 using testing::Bytes;
 using testing::Problem;
-using testing::Setup;
 
-JobOptions Landing(int streams = 1) {
+JobOptions LandingOptions(int streams = 1) {
   return {.streams = streams, .may_window = true, .lands = true};
 }
 std::shared_ptr<Job> OpenLanding(Engine& engine, const Problem& problem,
-                                 const JobOptions& options = Landing()) {
+                                 const JobOptions& options = LandingOptions()) {
   auto job = testing::Open(engine, problem.make(), options);
   EXPECT_TRUE(job) << job.error().ToString();
   return job ? *job : nullptr;
 }
 /// One job of a matrix of 600 KiB at a time, and little beside it.
-Setup OneAtATime() {
-  Setup setup;
+testing::Setup OneAtATime() {
+  testing::Setup setup;
   setup.options.device_bytes = 1500 << 10;
   return setup;
 }
@@ -40,7 +39,7 @@ Problem Large(uint64_t seed = 1) {
 }
 
 TEST(Landing, OpenedJobsHoldNothing) {
-  for (Setup& setup : testing::SetupsOfEveryKind()) {
+  for (testing::Setup& setup : testing::SetupsOfEveryKind()) {
     setup.options.device_bytes = 1500 << 10;
     const auto engine = testing::MakeEngine(setup);
     std::vector<std::shared_ptr<Job>> silent;
@@ -66,14 +65,14 @@ TEST(Landing, OpenedJobsHoldNothing) {
 
 TEST(Landing, GivesTheSameBitsInEverySetup) {
   std::mt19937_64 random(15);
-  for (const Setup& setup : testing::SetupsOfEveryKind()) {
+  for (const testing::Setup& setup : testing::SetupsOfEveryKind()) {
     const auto engine = testing::MakeEngine(setup);
     for (const Problem& problem : {testing::FineRmseProblem(1), testing::FineTransposeProblem(2),
                                    testing::RmseProblem(DType::kF32, {100}, {}, 3),
                                    testing::TransposeProblem(DType::kU16, {77, 91}, {}, 4),
                                    testing::GaussianProblem(DType::kF32, {50'000}, 0.5, 2, 5, 3'000)}) {
       for (const int streams : {1, 3}) {
-        const auto job = OpenLanding(*engine, problem, Landing(streams));
+        const auto job = OpenLanding(*engine, problem, LandingOptions(streams));
         Bytes out(problem.expected.size());
         std::vector<std::thread> threads;
         const auto plan =
@@ -97,11 +96,11 @@ TEST(Landing, WindowedJobsGetTheirRingsThen) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 4; ++i) {
     const Problem problem = testing::LongProblem(random);
-    Setup setup;
+    testing::Setup setup;
     setup.staged = i % 2 == 0;
     setup.options.device_bytes = testing::BytesOf(problem) * 2 / 3;
     const auto engine = testing::MakeEngine(setup);
-    const auto job = OpenLanding(*engine, problem, Landing(2));
+    const auto job = OpenLanding(*engine, problem, LandingOptions(2));
     ASSERT_GT(job->window_bytes(), 0);
     EXPECT_EQ(engine->stats().device_bytes_in_use, 0U);
     EXPECT_EQ(engine->stats().jobs_windowed, 0U);
@@ -113,12 +112,12 @@ TEST(Landing, WindowedJobsGetTheirRingsThen) {
 
 TEST(Landing, WhatLandsWaitsForMemoryAndGoesOn) {
   for (const bool staged : {true, false}) {
-    Setup setup = OneAtATime();
+    testing::Setup setup = OneAtATime();
     setup.staged = staged;
     const auto engine = testing::MakeEngine(setup);
     const Problem problem = Large();
     auto running = *testing::Open(*engine, problem.make());
-    const auto job = OpenLanding(*engine, problem, Landing(2));
+    const auto job = OpenLanding(*engine, problem, LandingOptions(2));
     ASSERT_EQ(job->Join().value(), 1);
     EXPECT_FALSE(job->awaits_memory());
     Bytes out(problem.expected.size());
@@ -159,7 +158,7 @@ class Lands {
 
 TEST(Landing, TheWaitEndsWithTheQueueBoundTheDeadlineOrTheJob) {
   ManualTime time;
-  Setup setup = OneAtATime();
+  testing::Setup setup = OneAtATime();
   setup.options.time = &time;
   setup.options.queue_seconds = 10;
   const auto engine = testing::MakeEngine(setup);
@@ -178,7 +177,7 @@ TEST(Landing, TheWaitEndsWithTheQueueBoundTheDeadlineOrTheJob) {
   EXPECT_EQ(bounded->status().detail()->retry_after_ms, 250);
   EXPECT_FALSE(bounded->awaits_memory());
 
-  JobOptions options = Landing();
+  JobOptions options = LandingOptions();
   options.deadline = time.Now() + seconds(5);
   const auto late = OpenLanding(*engine, problem, options);
   const auto silent = OpenLanding(*engine, problem, options);
@@ -216,7 +215,7 @@ TEST(Landing, AJobThatFailedMeanwhileTakesNoMemory) {
 TEST(Landing, WhereNothingIsSentMemoryComesAtOnce) {
   const auto engine = testing::MakeEngine({});
   const Problem problem = testing::TransposeProblem(DType::kU8, {60, 100}, {}, 1);
-  JobOptions put = Landing();
+  JobOptions put = LandingOptions();
   put.store.emplace();
   const auto stored = OpenLanding(*engine, problem, put);
   EXPECT_EQ(engine->stats().device_bytes_in_use, 0U);
@@ -224,7 +223,7 @@ TEST(Landing, WhereNothingIsSentMemoryComesAtOnce) {
     const testing::Feeders feeders(stored, problem, {testing::Ascending(problem, 999)});
     EXPECT_TRUE(testing::Collect(*stored));
   }
-  JobOptions resident = Landing();
+  JobOptions resident = LandingOptions();
   resident.residents = {engine->arrays().Use(stored->stored_id(), "anonymous", "array").value()};
   const auto job = testing::Open(*engine, MakePass(resident.residents[0]->spec(), "get"), resident);
   ASSERT_TRUE(job);
@@ -242,7 +241,7 @@ TEST(Landing, InputThatEndsBeforeItBeganIsMissing) {
 }
 
 TEST(Landing, MemoryThatCannotBeLeasedAfterAllEndsTheJob) {
-  Setup setup;
+  testing::Setup setup;
   setup.shortage = std::make_shared<Shortage>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = Large();
@@ -255,7 +254,7 @@ TEST(Landing, MemoryThatCannotBeLeasedAfterAllEndsTheJob) {
 
 TEST(Landing, ADeadDeviceReachesThoseThatAreOpen) {
   const Status broken(Code::kInternal, "DEVICE_FAILED", "the device is gone");
-  Setup setup;
+  testing::Setup setup;
   setup.faults = std::make_shared<Faults>();
   const auto engine = testing::MakeEngine(setup);
   const Problem problem = Large();

@@ -10,6 +10,7 @@ void Job::AwaitLanding(Order order, Admission::Decision decide) {
   auto shared = std::make_shared<Order>(std::move(order));
   {
     const MutexLock lock(mutex_);
+    if (!status_.ok()) return;  // by its deadline
     order_ = shared;
   }
   shared->Bind(std::move(decide));
