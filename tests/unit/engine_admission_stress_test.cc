@@ -155,8 +155,9 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
 
 /// Jobs that are opened by many threads, of which most land; the rest leaves as it came.
 TEST(AdmissionStress, OrdersAreServedOnceAndLeaveNothingBehind) {
-  Timer timer;
-  SerialThread executor("admit");
+  ManualTime time;
+  Timer timer(&time);
+  SerialThread executor("executor");
   Admission admission({.device_bytes = 800, .max_in_flight = 4, .queue_length = 1000, .queue_seconds = 3600},
                       &timer, &executor);
   struct Open {
@@ -195,12 +196,16 @@ TEST(AdmissionStress, OrdersAreServedOnceAndLeaveNothingBehind) {
       }
     });
   for (auto& thread : threads) thread.join();
+  std::promise<void> told;
+  executor.Post([&told] { told.set_value(); });
+  told.get_future().wait();
   EngineStats stats;
   admission.Snapshot(&stats);
   EXPECT_EQ(stats.jobs_admitted, served);
   EXPECT_EQ(stats.device_bytes_in_use, 0U);
   EXPECT_EQ(stats.jobs_in_flight + stats.jobs_queued + stats.jobs_open, 0U);
   EXPECT_FALSE(admission.AnybodyWaits());
+  testing::Flush(timer);
 }
 
 }  // namespace
