@@ -18,10 +18,10 @@ using std::chrono::seconds;
 /// One job and what became of it.
 struct OrderedJob {
   Admission::Id id = 0;
-  std::optional<Order> order;
   std::optional<Ticket> ticket;
   Status refusal;
   int decisions = 0, turn = 0;
+  std::optional<Order> order;  ///< last: where it goes before it has landed, the decision is told
 };
 
 class AdmissionOrders : public ::testing::Test {
