@@ -145,6 +145,7 @@ TEST_P(Queue, TooSlowIsBusy) {
   ManualTime time;
   auto options = OneAtATime(4, 10);
   options.engine.time = &time;
+  options.rpc.least_rate = 0;  // nobody is to be ended for being slow
   TestServer server(device(), options);
   RawStream running(server.Connect()), waiting(server.Connect()), behind(server.Connect());
   ASSERT_TRUE(Runs(server, running));
