@@ -59,8 +59,8 @@ struct CallSpec {
 /// How an attempt ended.
 struct Attempt {
   Status status;
-  bool anything_moved = false;  ///< operand bytes were handed to gRPC, or result bytes to the sink
-  Reply reply;                  ///< valid when status is OK
+  Moved moved = Moved::kNothing;
+  Reply reply;  ///< valid when status is OK
 };
 
 /// INVALID_ARGUMENT for a token that cannot be sent, or not to that address (MaySendToken). Never with the

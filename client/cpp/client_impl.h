@@ -65,7 +65,7 @@ Status CallPatiently(const Link& link, Stub* stub,
     if (options.stop.stop_requested()) return Status(Code::kCancelled, "CANCELLED", "the call was cancelled");
     Status status = CallOnce(link, stub, method, request, options, deadline, response);
     if (status.ok()) return status;
-    const auto wait = retry.Next(status, false);
+    const auto wait = retry.Next(status, Moved::kNothing);
     if (!wait) return status;
     Retry::Sleep(*wait, options.stop, link.connect.wait);
   }

@@ -176,7 +176,7 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
       if (recorder) recorder->Retry(begin_us);
       continue;
     }
-    const auto wait = retry.Next(attempt.status, attempt.anything_moved);
+    const auto wait = retry.Next(attempt.status, attempt.moved);
     if (!wait) return Fail(std::move(attempt.status));
     Retry::Sleep(*wait, spec.options.stop, spec.connect.wait);
     if (recorder) recorder->Retry(begin_us);

@@ -7,9 +7,9 @@
 
 namespace tilewire::client {
 
-std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, bool anything_moved) {
+std::optional<std::chrono::milliseconds> Retry::Next(const Status& failed, Moved moved) {
   const bool busy = failed.code() == Code::kResourceExhausted && failed.reason() == "BUSY";
-  if (anything_moved || left_ <= 0) return std::nullopt;
+  if (moved > (busy ? Moved::kOperands : Moved::kNothing) || left_ <= 0) return std::nullopt;
   if (!busy && failed.code() != Code::kUnavailable) return std::nullopt;
   --left_;
 

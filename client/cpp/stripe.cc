@@ -17,7 +17,7 @@ Stripe::Stripe(const ResultSink& sink, const CallOptions& options, uint64_t send
 std::optional<ChunkPlan> Stripe::NextTurn() {
   const MutexLock lock(mutex_);
   const auto turn = schedule_->NextTurn();
-  if (turn) moved_.store(true);
+  if (turn && moved_.load() == Moved::kNothing) moved_.store(Moved::kOperands);
   return turn;
 }
 
@@ -54,7 +54,7 @@ Status Stripe::BeginLocked(size_t result, uint64_t offset, uint64_t bytes) {
   const uint64_t begin = BeginOf(result) + offset;
   if (!CoverLocked(begin, begin + bytes))
     return BadReply("output bytes at " + std::to_string(offset) + " came twice");
-  if (bytes > 0) moved_.store(true);
+  if (bytes > 0) moved_.store(Moved::kResults);
   return {};
 }
 

@@ -42,7 +42,7 @@ class Stripe {
   /// beyond its end, or where a byte came before; or the sink's error.
   Status Deliver(size_t result, uint64_t offset, const wire::Pieces& pieces);
   /// Whether operand bytes were handed to gRPC, or output bytes to the sink.
-  bool anything_moved() const { return moved_.load(); }
+  Moved moved() const { return moved_.load(); }
   /// Whether the sink has all output.
   bool complete() const { return complete_.load(); }
   uint64_t received() const;
@@ -68,7 +68,8 @@ class Stripe {
   Progress progress_ TILEWIRE_GUARDED_BY(mutex_);
   std::map<uint64_t, uint64_t> covered_
       TILEWIRE_GUARDED_BY(mutex_);  // output bytes that came, counted over all results: begin → end
-  std::atomic<bool> moved_{false}, complete_;
+  std::atomic<Moved> moved_{Moved::kNothing};
+  std::atomic<bool> complete_;
 };
 
 }  // namespace tilewire::client

@@ -85,7 +85,7 @@ Attempt StripedCall::Run() {
   if (attempt.status.ok() && !stripe_.complete())
     attempt.status = BadReply("the result has " + std::to_string(stripe_.received()) + " bytes, expected " +
                               std::to_string(stripe_.receive_total()));
-  attempt.anything_moved = stripe_.anything_moved();
+  attempt.moved = stripe_.moved();
   return attempt;
 }
 

@@ -61,7 +61,7 @@ Attempt UnaryCall(grpc::Channel* channel, const CallSpec& spec) {
   const double came = recorder ? recorder->Now() : 0;
   if (!attempt.status.ok()) return attempt;
   const uint64_t bytes = DataBytes(response);
-  attempt.anything_moved = bytes > 0;  // to the sink, which may refuse it
+  if (bytes > 0) attempt.moved = Moved::kResults;  // to the sink, which may refuse it
   attempt.status = TakeReply(response, spec, &attempt.reply);
   if (!recorder) return attempt;
   recorder->Add({.stage = ClientStage::kExchange,

@@ -11,7 +11,8 @@ struct EngineStats {
   uint64_t pinned_bytes = 0, pinned_bytes_in_use = 0;
   // Memory held for reuse although nobody leases it, bytes (part of no budget in use).
   uint64_t device_bytes_cached = 0;
-  uint32_t jobs_in_flight = 0, jobs_queued = 0;
+  // Open are those of which nothing has come yet: they hold none of it.
+  uint32_t jobs_in_flight = 0, jobs_queued = 0, jobs_open = 0;
   // Since start.
   uint64_t jobs_admitted = 0, jobs_refused_busy = 0, jobs_refused_limit = 0;
   // Of those admitted: run windowed, because their arrays do not fit the device budget.

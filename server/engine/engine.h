@@ -57,6 +57,9 @@ struct EngineOptions {
   TimeSource* time = SteadyTime();  ///< for bounds, deadlines and times to live; outlives the engine
 };
 
+/// What everybody is told once the device has failed.
+Status DeviceGone();
+
 /// Thread-safe. Outlives its jobs: destroy it only when every call has ended. The destructor waits for output
 /// that is still held.
 class Engine {
@@ -71,9 +74,10 @@ class Engine {
   /// Charges its owner, then admits a job: RESOURCE_EXHAUSTED `LIMIT` or `BUSY`, DEADLINE_EXCEEDED,
   /// UNAVAILABLE when draining or failed; what ArrayStore::Reserve says where the result is to be stored;
   /// INVALID_ARGUMENT where a region does not hold what it is to. Calls `on_opened` exactly once, perhaps
-  /// before it returns (then the id is 0). The job fails at options.deadline.
+  /// before it returns (then the id is 0). The job fails at options.deadline. One that `lands` is opened with
+  /// an order alone; it fails with the same reasons, BUSY among them, where it gets no memory after all.
   OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
-  /// The caller no longer wants it: if it still waits, `on_opened` gets `why`.
+  /// The caller no longer wants it: if it still waits to be opened, `on_opened` gets `why`.
   void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }
   /// The job of that id, for another stream of its owner. FAILED_PRECONDITION `WRONG_INSTANCE`: an id of
   /// another server; NOT_FOUND `JOB`: none of this identity's jobs that still run.
@@ -122,8 +126,20 @@ class Engine {
   Status MakeLanes();
   SmallLane* TakeSmallLane();
   Result<Places> Prepare(std::unique_ptr<Operation>* operation, JobOptions* options);
-  Result<std::shared_ptr<Job>> Start(std::unique_ptr<Operation> operation, const JobOptions& options,
-                                     JobPlan plan, Ticket ticket);
+  /// What Open() was asked for and has planned. Copyable, as std::function wants its state.
+  struct Opening {
+    std::shared_ptr<std::unique_ptr<Operation>> operation;  ///< until the job has it
+    JobOptions options;
+    std::shared_ptr<JobPlan> plan;  ///< its shape is the job's then
+    std::string why;                ///< it could not run windowed
+    TimePoint asked;
+  };
+  Result<std::shared_ptr<Job>> Admitted(const Opening& opening, Result<Ticket> ticket);
+  /// A job that has an order, and gets its memory when it lands.
+  Result<std::shared_ptr<Job>> Ordered(const Opening& opening, Result<Order> order);
+  Result<std::shared_ptr<Job>> MakeJob(const Opening& opening);
+  /// Leases what was planned.
+  Status Begin(Job& job, const JobPlan& plan, Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);
   void DeviceFailed();
 

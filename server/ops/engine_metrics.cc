@@ -38,6 +38,7 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   gauge("pinned_used_bytes", "Pinned host memory that jobs lease now", stats.pinned_bytes_in_use);
   gauge("jobs_in_flight", "Jobs admitted and not yet ended", stats.jobs_in_flight);
   gauge("jobs_queued", "Jobs waiting for admission", stats.jobs_queued);
+  gauge("jobs_open", "Jobs opened of which no byte has come; they hold no memory", stats.jobs_open);
   gauge("device_failed", "1 after a fatal device error, else 0", stats.device_failed ? 1 : 0);
   counter("jobs_admitted_total", "Jobs admitted", stats.jobs_admitted);
   counter("jobs_windowed_total", "Jobs admitted whose arrays did not fit", stats.jobs_windowed);

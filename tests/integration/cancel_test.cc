@@ -86,17 +86,20 @@ TEST_P(Cancel, WhileQueued) {
   options.engine.max_in_flight = 1;
   TestServer server(device(), options);
   RawStream running(server.Connect());
-  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ASSERT_TRUE(running.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ASSERT_TRUE(server.InFlight(1));
   std::vector<std::unique_ptr<RawStream>> waiting;
+  std::atomic<int> opened{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     RawStream& stream = *waiting.emplace_back(std::make_unique<RawStream>(server.Connect()));
-    threads.emplace_back([&stream] {
-      EXPECT_FALSE(stream.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+    threads.emplace_back([&] {
+      opened += stream.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1 << 18}));
       EXPECT_EQ(stream.End().error_code(), grpc::StatusCode::CANCELLED);
     });
   }
-  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 8; }));
+  ASSERT_TRUE(server.Queued(8)) << "one for memory, and the others for their order";
+  EXPECT_EQ(opened, 1);
   for (auto& stream : waiting) stream->context.TryCancel();
   for (auto& thread : threads) thread.join();
   EXPECT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 0; }));

@@ -97,10 +97,11 @@ TEST_P(Clients, SmallCallsPassAQueueOfBulkJobs) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i)
     ASSERT_TRUE(running.emplace_back(std::make_unique<RawStream>(server.Connect()))
-                    ->Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+                    ->OpenAndSend(RmseOpen(v1::DTYPE_F32, {1 << 18})));
+  ASSERT_TRUE(server.InFlight(3));
   for (int i = 0; i < 5; ++i) {
     RawStream& raw = *waiting.emplace_back(std::make_unique<RawStream>(server.Connect()));
-    threads.emplace_back([&raw] { raw.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})); });
+    threads.emplace_back([&raw] { raw.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1 << 18})); });
   }
   ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 5; }));
   const auto stub = v1::Kernels::NewStub(server.Connect());

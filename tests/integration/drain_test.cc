@@ -45,6 +45,7 @@ TEST_P(Drain, RunningCallsFinishAndNewOnesGoElsewhere) {
   RawStream running(server.Connect()), queued(server.Connect());
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
   ASSERT_TRUE(running.SendAll(0, a));
+  ASSERT_TRUE(server.InFlight(1));
   std::thread waiter([&] {
     // It came before the drain, so that it may still run.
     EXPECT_TRUE(queued.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
@@ -104,7 +105,8 @@ TEST_P(Drain, ShutdownEndsWhatStillRunsAndSaysThatItDid) {
   silent.Start();
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, {1 << 18})));
   ASSERT_TRUE(running.SendAll(0, Floats(1 << 18, 1)));
-  std::thread waiter([&] { EXPECT_FALSE(queued.Open(RmseOpen(v1::DTYPE_F32, {1 << 18}))); });
+  ASSERT_TRUE(server.InFlight(1));
+  std::thread waiter([&] { EXPECT_TRUE(queued.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1 << 18}))); });
   ASSERT_TRUE(Eventually(
       [&] { return server.engine().stats().jobs_queued == 1 && server.observer().started() == 3; }));
   const auto start = std::chrono::steady_clock::now();

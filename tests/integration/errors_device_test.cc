@@ -121,14 +121,16 @@ TEST_P(DeviceErrors, DeadDeviceEndsEveryJobOnce) {
   ASSERT_TRUE(Eventually([&] {
     return faults->count(staged() ? engine::Submitted::kCopyIn : engine::Submitted::kLaunch) > 0 || !staged();
   }));
-  ASSERT_TRUE(fresh.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
-  RawStream killer(server.Connect());
-  ASSERT_TRUE(killer.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
-  std::thread waiter([&] { EXPECT_FALSE(queued.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob))); });
+  ASSERT_TRUE(fresh.OpenAndSend(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
+  RawStream killer(server.Connect()), silent(server.Connect());
+  ASSERT_TRUE(killer.OpenAndSend(RmseOpen(v1::DTYPE_F32, kNoSmallJob), data));
+  ASSERT_TRUE(server.InFlight(3));
+  ASSERT_TRUE(silent.Open(RmseOpen(v1::DTYPE_F32, kNoSmallJob)));
+  std::thread waiter([&] { EXPECT_TRUE(queued.OpenAndSend(RmseOpen(v1::DTYPE_F32, kNoSmallJob))); });
   ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
 
   faults->FailNth(engine::Submitted::kLaunch, 1, Broken(), true);
-  killer.SendAll(0, data);
+  killer.SendAll(0, data, 1 << 20, 1);
   killer.SendAll(1, data);
   const auto killed = killer.End();
   ExpectError(killed, grpc::StatusCode::INTERNAL, "DEVICE_FAILED");
@@ -137,7 +139,8 @@ TEST_P(DeviceErrors, DeadDeviceEndsEveryJobOnce) {
   ExpectError(never_launched, grpc::StatusCode::UNAVAILABLE, "DEVICE_FAILED");
   ExpectScrubbed(never_launched);
   waiter.join();
-  ExpectError(queued.Drain(), grpc::StatusCode::UNAVAILABLE, "DEVICE_FAILED");
+  for (RawStream* stream : {&queued, &silent})
+    ExpectError(stream->Drain(), grpc::StatusCode::UNAVAILABLE, "DEVICE_FAILED");
   if (staged()) {
     const auto lost = launched.Drain();
     ExpectError(lost, grpc::StatusCode::INTERNAL, "DEVICE_FAILED");

@@ -96,18 +96,21 @@ class Queue : public OnBoth {
     options.engine.queue_seconds = queue_seconds;
     return options;
   }
-  static bool Queued(TestServer& server, uint32_t count) {
-    return Eventually([&] { return server.engine().stats().jobs_queued == count; });
+  /// Opens an RMSE over kBulk and sends its first byte.
+  static bool Begin(RawStream& raw) {
+    return raw.OpenAndSend(RmseOpen(v1::DTYPE_F32, kBulk), Floats(kBulk[0], 1));
   }
+  /// The same, and waits until it is what the server does.
+  static bool Runs(TestServer& server, RawStream& raw) { return Begin(raw) && server.InFlight(1); }
   static std::string Pushback(const grpc::ClientContext& context) {
     const auto& trailing = context.GetServerTrailingMetadata();
     const auto found = trailing.find("grpc-retry-pushback-ms");
     return found == trailing.end() ? "" : std::string(found->second.data(), found->second.size());
   }
-  /// The rest of an opened RMSE over kBulk.
+  /// The rest of an RMSE that has begun.
   static void ExpectFinishes(RawStream& raw) {
     const std::string a = Floats(kBulk[0], 1), b = Floats(kBulk[0], 2);
-    raw.SendAll(0, a);
+    raw.SendAll(0, a, 1 << 20, 1);
     raw.SendAll(1, b);
     const auto status = raw.End();
     EXPECT_TRUE(status.ok()) << status.error_message();
@@ -119,9 +122,9 @@ TILEWIRE_ON_STAGED(Queue);
 TEST_P(Queue, FullIsBusy) {
   TestServer server(device(), OneAtATime(1));
   RawStream running(server.Connect()), waiting(server.Connect()), refused(server.Connect());
-  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
-  std::thread waiter([&] { EXPECT_TRUE(waiting.Open(RmseOpen(v1::DTYPE_F32, kBulk))); });
-  EXPECT_TRUE(Queued(server, 1));
+  ASSERT_TRUE(Runs(server, running));
+  ASSERT_TRUE(Begin(waiting)) << "there is a place in the queue for it";
+  EXPECT_TRUE(server.Queued(1));
   EXPECT_FALSE(refused.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
   ExpectError(refused.End(), kExhausted, "BUSY");
   EXPECT_EQ(Pushback(refused.context), "250");
@@ -134,7 +137,6 @@ TEST_P(Queue, FullIsBusy) {
     EXPECT_EQ(Pushback(context), "250");
   }
   ExpectFinishes(running);
-  waiter.join();
   ExpectFinishes(waiting);
   ExpectUnharmed(server);
 }
@@ -143,18 +145,27 @@ TEST_P(Queue, TooSlowIsBusy) {
   ManualTime time;
   auto options = OneAtATime(4, 10);
   options.engine.time = &time;
+  options.rpc.least_rate = 0;  // nobody is to be ended for being slow
   TestServer server(device(), options);
-  RawStream running(server.Connect()), waiting(server.Connect());
-  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
-  std::thread waiter([&] { EXPECT_FALSE(waiting.Open(RmseOpen(v1::DTYPE_F32, kBulk))); });
-  EXPECT_TRUE(Queued(server, 1));
-  engine::testing::Pass(time, server.engine().timer(), std::chrono::seconds(9));
-  EXPECT_EQ(server.engine().stats().jobs_queued, 1u);
-  engine::testing::Pass(time, server.engine().timer(), std::chrono::seconds(1));
-  EXPECT_EQ(server.engine().stats().jobs_queued, 0u);
+  RawStream running(server.Connect()), waiting(server.Connect()), behind(server.Connect());
+  ASSERT_TRUE(Runs(server, running));
+  ASSERT_TRUE(waiting.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
+  std::thread waiter([&] { EXPECT_FALSE(Begin(behind)) << "not even an order"; });
+  const auto expect_bounded = [&] {
+    EXPECT_TRUE(server.Queued(1));
+    engine::testing::Pass(time, server.engine().timer(), std::chrono::seconds(9));
+    EXPECT_EQ(server.engine().stats().jobs_queued, 1u);
+    engine::testing::Pass(time, server.engine().timer(), std::chrono::seconds(1));
+    EXPECT_EQ(server.engine().stats().jobs_queued, 0u);
+  };
+  expect_bounded();
   waiter.join();
-  ExpectError(waiting.End(), kExhausted, "BUSY");
-  EXPECT_EQ(Pushback(waiting.context), "250");
+  ASSERT_TRUE(waiting.Send(0, 0, "x"));  // its order is good for as long as it is not idle
+  expect_bounded();
+  for (RawStream* late : {&waiting, &behind}) {
+    ExpectError(late->End(), kExhausted, "BUSY");
+    EXPECT_EQ(Pushback(late->context), "250");
+  }
   ExpectFinishes(running);
   ExpectUnharmed(server);
 }
@@ -163,13 +174,13 @@ TEST_P(Queue, DeadlinePassesAndNothingIsLaunched) {
   auto faults = std::make_shared<engine::Faults>();
   TestServer server(engine::MakeFaulty(device(), faults), OneAtATime(4));
   RawStream running(server.Connect());
-  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
+  ASSERT_TRUE(Runs(server, running));
   {
     // Connected before, so that the calls are sure to reach the server in their time.
     const auto channel = server.Connect();
     ASSERT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::minutes(1)));
     RawStream late(channel, 3);
-    EXPECT_FALSE(late.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
+    EXPECT_TRUE(Begin(late));
     EXPECT_EQ(late.End().error_code(), kLate);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
@@ -179,7 +190,7 @@ TEST_P(Queue, DeadlinePassesAndNothingIsLaunched) {
                   .error_code(),
               kLate);
   }
-  EXPECT_TRUE(Queued(server, 0));
+  EXPECT_TRUE(server.Queued(0));
   EXPECT_EQ(server.engine().stats().jobs_admitted, 1u);
   for (int kind = 0; kind < engine::kSubmittedCount; ++kind)
     EXPECT_EQ(faults->count(static_cast<engine::Submitted>(kind)), 0);
@@ -197,7 +208,7 @@ TEST_P(Queue, LargeUnaryCallsWaitOrAreToldToComeBack) {
   options.rpc.receive.quota = 128 << 20;
   TestServer server(device(), options);
   RawStream running(server.Connect());
-  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kBulk)));
+  ASSERT_TRUE(Runs(server, running));
   constexpr int kCalls = 24;  // 96 MB, more than waiting calls may hold
   const std::string data = Floats(500'000, 3);
   const v1::RmseRequest request = RmseCall({500'000}, data, data);

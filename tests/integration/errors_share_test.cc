@@ -29,9 +29,6 @@ class ShareOfOne : public OnBoth {
     if (pushback) *pushback = PushbackOf(context);
     return status;
   }
-  static bool Queued(TestServer& server, uint32_t count) {
-    return Eventually([&] { return server.engine().stats().jobs_queued == count; });
-  }
 
   ManualTime time_;
   TestServer::Options options_;
@@ -81,34 +78,35 @@ TEST_P(ShareOfOne, PlacesInTheQueue) {
   options_.engine.queue_length = 3;
   options_.engine.queue_length_per_identity = 2;
   TestServer server(device(), options_);
-  const auto open = [](RawStream& raw, const char* user) {
+  const std::string a = Floats(kLarge[0], 1), b = Floats(kLarge[0], 2);
+  const auto open = [&](RawStream& raw, const char* user) {
     raw.context.AddMetadata("x-user", user);
-    return raw.Open(RmseOpen(v1::DTYPE_F32, kLarge));
+    return raw.OpenAndSend(RmseOpen(v1::DTYPE_F32, kLarge), a);
   };
   RawStream running(server.Connect()), first(server.Connect()), last(server.Connect()),
       third(server.Connect()), bob(server.Connect()), eve(server.Connect());
   ASSERT_TRUE(open(running, "ann"));
+  ASSERT_TRUE(server.InFlight(1));
   std::vector<std::thread> waiters;
   waiters.emplace_back([&] { EXPECT_TRUE(open(first, "ann")); });
-  EXPECT_TRUE(Queued(server, 1));
+  EXPECT_TRUE(server.Queued(1));
   waiters.emplace_back([&] { EXPECT_FALSE(open(last, "ann")) << "makes room for Eve"; });
-  EXPECT_TRUE(Queued(server, 2));
+  EXPECT_TRUE(server.Queued(2));
   EXPECT_FALSE(open(third, "ann"));
   ExpectError(third.End(), kExhausted, "BUSY", "requests of yours that wait", "2",
               "2 (--queue-length-per-identity)");
   waiters.emplace_back([&] { EXPECT_TRUE(open(bob, "bob")); });
-  EXPECT_TRUE(Queued(server, 3));
+  EXPECT_TRUE(server.Queued(3));
   waiters.emplace_back([&] { EXPECT_TRUE(open(eve, "eve")); });
   waiters[1].join();
   ExpectError(last.End(), kExhausted, "BUSY", "requests of yours that wait", "1",
               "an even share of 3 (--queue-length)");
   EXPECT_EQ(PushbackOf(last.context), "250");
-  const std::string a = Floats(kLarge[0], 1), b = Floats(kLarge[0], 2);
   for (RawStream* raw : {&running, &first, &bob, &eve}) {
     if (raw == &first) waiters[0].join();
     if (raw == &bob) waiters[2].join();
     if (raw == &eve) waiters[3].join();
-    raw->SendAll(0, a);
+    raw->SendAll(0, a, 1 << 20, 1);
     raw->SendAll(1, b);
     const auto status = raw->End();
     EXPECT_TRUE(status.ok()) << status.error_message();
@@ -123,14 +121,15 @@ TEST_P(ShareOfOne, PlacesInFlight) {
   RawStream running(server.Connect()), waiting(server.Connect());
   running.context.AddMetadata("x-user", "ann");
   waiting.context.AddMetadata("x-user", "ann");
-  ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kLarge)));
-  std::thread waiter([&] { EXPECT_TRUE(waiting.Open(RmseOpen(v1::DTYPE_F32, kLarge))); });
-  EXPECT_TRUE(Queued(server, 1));
+  ASSERT_TRUE(running.OpenAndSend(RmseOpen(v1::DTYPE_F32, kLarge)));
+  ASSERT_TRUE(server.InFlight(1));
+  ASSERT_TRUE(waiting.OpenAndSend(RmseOpen(v1::DTYPE_F32, kLarge))) << "an order is no place in flight";
+  EXPECT_TRUE(server.Queued(1));
   EXPECT_TRUE(Tiny(server, "bob").ok()) << "nobody waits behind her";
   EXPECT_EQ(server.engine().stats().jobs_queued, 1u);
   running.context.TryCancel();
   EXPECT_FALSE(running.Drain().ok());
-  waiter.join();
+  EXPECT_TRUE(server.Queued(0));
   waiting.context.TryCancel();
   EXPECT_FALSE(waiting.Drain().ok());
   ExpectUnharmed(server);

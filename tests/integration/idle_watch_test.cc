@@ -28,7 +28,8 @@ class IdleWatchTest : public ::testing::Test {
                   .least_rate = kLeastRate},
                  {.sharers = [this] { return sharers_; },
                   .moved = [this] { return moved_; },
-                  .others_wait = [this] { return others_wait_; }},
+                  .others_wait = [this] { return others_wait_; },
+                  .held_up = [this] { return held_up_; }},
                  [this](Late why, bool cut) {
                    why_ = why;
                    given_up_ = cut;
@@ -50,7 +51,7 @@ class IdleWatchTest : public ::testing::Test {
   std::shared_ptr<int> owner_ = std::make_shared<int>(0);
   int sharers_ = 1;
   uint64_t moved_ = 0;
-  bool others_wait_ = false;
+  bool others_wait_ = false, held_up_ = false;
   std::optional<Late> why_;
   std::optional<bool> given_up_;  ///< and whether the client cannot be told
   IdleWatch watch_;
@@ -145,6 +146,16 @@ TEST_F(IdleWatchTest, TheServersOwnTimeIsNotTheClients) {
   watch_.opened = true;  // and waits for lanes, blocks and memory, not for the client
   Pass(10 * kSlowFor);
   EXPECT_FALSE(given_up_);
+}
+
+TEST_F(IdleWatchTest, NorIsItWhereAnotherStreamOfTheJobWaitsForTheServer) {
+  others_wait_ = held_up_ = true;
+  watch_.opened = watch_.reading = true;
+  Pass(10 * kIdle);
+  EXPECT_FALSE(given_up_);
+  held_up_ = false;
+  Pass(kSlowFor + 2 * kLook);
+  EXPECT_EQ(why_, Late::kSlow);
 }
 
 TEST_F(IdleWatchTest, AFastBeginningIsNoRightToStandStill) {

@@ -25,26 +25,23 @@ class LateCalls : public OnBoth {
     v1::RmseResponse response;
     return v1::Kernels::NewStub(server.Connect())->Rmse(context, RmseCall({count}, bytes, bytes), &response);
   }
-  static bool Queued(TestServer& server, uint32_t count) {
-    return Eventually([&] { return server.engine().stats().jobs_queued == count; });
-  }
   /// A second passes in which one of two calls of Ann's, that wait, has been let in, and nothing of the
   /// other. `check` runs then.
   void WhileCallsWait(TestServer& server, const std::function<void()>& check) {
     RawStream first(server.Connect()), second(server.Connect());
     for (RawStream* raw : {&first, &second}) raw->context.AddMetadata("x-user", "ann");
-    ASSERT_TRUE(first.Open(RmseOpen(v1::DTYPE_F32, {1})));
+    ASSERT_TRUE(first.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1})));
+    ASSERT_TRUE(server.InFlight(1));
     std::thread let_in([&] { EXPECT_TRUE(Unary(server, "ann").ok()); });
-    EXPECT_TRUE(Queued(server, 1));
-    std::thread between([&] { EXPECT_TRUE(second.Open(RmseOpen(v1::DTYPE_F32, {1}))); });
-    EXPECT_TRUE(Queued(server, 2));
+    EXPECT_TRUE(server.Queued(1));
+    ASSERT_TRUE(second.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1})));
+    EXPECT_TRUE(server.Queued(2));
     std::thread waits([&] { EXPECT_TRUE(Unary(server, "ann").ok()); });
-    EXPECT_TRUE(Queued(server, 3));
+    EXPECT_TRUE(server.Queued(3));
     first.context.TryCancel();
     EXPECT_FALSE(first.Drain().ok());
     let_in.join();
-    between.join();
-    EXPECT_TRUE(Queued(server, 1));
+    EXPECT_TRUE(server.Queued(1));
     time_.Advance(std::chrono::seconds(1));
     check();
     second.context.TryCancel();
@@ -78,7 +75,7 @@ TEST_P(LateCalls, OfOthersAreNot) {
   std::thread bob;
   WhileCallsWait(server, [&] {
     bob = std::thread([&] { EXPECT_TRUE(Unary(server, "bob").ok()); });
-    EXPECT_TRUE(Queued(server, 2));
+    EXPECT_TRUE(server.Queued(2));
   });
   bob.join();
   ExpectUnharmed(server);
@@ -90,7 +87,7 @@ TEST_P(LateCalls, NorIsAnybodyWithoutALimit) {
   std::thread third;
   WhileCallsWait(server, [&] {
     third = std::thread([&] { EXPECT_TRUE(Unary(server, "ann").ok()); });
-    EXPECT_TRUE(Queued(server, 2));
+    EXPECT_TRUE(server.Queued(2));
   });
   third.join();
   ExpectUnharmed(server);

@@ -218,12 +218,13 @@ TEST_F(PolicyTest, PlacesOfARule) {
   const auto channel = Connect(server);
   const auto open = [&](RawStream& stream) {
     stream.context.AddMetadata("authorization", "Bearer ann.right");
-    return stream.Open(RmseOpen(v1::DTYPE_F32, {1 << 18}));
+    return stream.OpenAndSend(RmseOpen(v1::DTYPE_F32, {1 << 18}));
   };
   RawStream running(channel), waiting(channel), refused(channel);
   ASSERT_TRUE(open(running));
-  std::thread waiter([&] { EXPECT_TRUE(open(waiting)); });
-  EXPECT_TRUE(Eventually([&] { return server.engine().stats().jobs_queued == 1; }));
+  ASSERT_TRUE(server.InFlight(1));
+  ASSERT_TRUE(open(waiting));
+  EXPECT_TRUE(server.Queued(1));
   EXPECT_FALSE(open(refused));
   ExpectError(refused.End(), StatusCode::RESOURCE_EXHAUSTED, "BUSY", "requests of yours that wait", "1",
               "1 (queue_length in --policy)");
@@ -233,7 +234,7 @@ TEST_F(PolicyTest, PlacesOfARule) {
     stream->context.TryCancel();
     EXPECT_FALSE(stream->Drain().ok());
   }
-  waiter.join();
+  EXPECT_TRUE(server.Queued(0));
   waiting.context.TryCancel();
   EXPECT_FALSE(waiting.Drain().ok());
   server.ExpectIdle();

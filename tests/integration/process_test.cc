@@ -206,17 +206,24 @@ TEST(Process, MetricsAreAtZeroAfterWork) {
   {
     RawStream running(ConnectTo(address));
     ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kProcessShape)));
-    const std::string text = HttpGet(metrics, "/metrics");
-    EXPECT_NE(text.find("\ntilewire_jobs_in_flight 1\n"), std::string::npos) << text;
+    std::string text = HttpGet(metrics, "/metrics");
+    for (const char* line : {"\ntilewire_jobs_open 1\n", "\ntilewire_jobs_in_flight 0\n",
+                             "\ntilewire_device_used_bytes 0\n", "\ntilewire_pinned_used_bytes 0\n"})
+      EXPECT_NE(text.find(line), std::string::npos) << line << text;
+    ASSERT_TRUE(running.Send(0, 0, "x"));
+    EXPECT_TRUE(Eventually([&] {
+      text = HttpGet(metrics, "/metrics");
+      return text.find("\ntilewire_jobs_in_flight 1\n") != std::string::npos;
+    })) << text;
     EXPECT_EQ(text.find("\ntilewire_device_used_bytes 0\n"), std::string::npos);
     running.context.TryCancel();
   }
   ExpectServes(address);
   std::string text;
   const std::vector<std::string> wanted{
-      "\ntilewire_jobs_in_flight 0\n",    "\ntilewire_jobs_queued 0\n",
-      "\ntilewire_device_used_bytes 0\n", "\ntilewire_pinned_used_bytes 0\n",
-      "\ntilewire_device_failed 0\n",     "\ntilewire_jobs_admitted_total 2\n"};
+      "\ntilewire_jobs_in_flight 0\n",     "\ntilewire_jobs_queued 0\n",       "\ntilewire_jobs_open 0\n",
+      "\ntilewire_device_used_bytes 0\n",  "\ntilewire_pinned_used_bytes 0\n", "\ntilewire_device_failed 0\n",
+      "\ntilewire_jobs_admitted_total 2\n"};
   EXPECT_TRUE(Eventually([&] {
     text = HttpGet(metrics, "/metrics");
     return std::all_of(wanted.begin(), wanted.end(),

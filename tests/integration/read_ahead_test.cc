@@ -195,10 +195,33 @@ TEST_P(ReadAheadOn, StallInTheMiddleOfAMessageIsIdle) {
   OwnTimeOfServer time;
   TestServer server(device(), time.Options());
   const StalledCrowd crowd(server.address(), {Stall::kMidMessage, Stall::kMidBlock}, 8 * kMiB);
-  ASSERT_TRUE(Eventually([&] { return server.engine().stats().jobs_in_flight == 2; }));
+  ASSERT_TRUE(Eventually([&] {
+    const EngineStats stats = server.engine().stats();
+    return stats.jobs_in_flight == 1 && stats.jobs_open == 1;  // of which no message is whole
+  }));
   time.PassUntil(server, [&] { return crowd.counts().ended == 2; });
   EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + std::chrono::seconds(60)));
   for (const auto& record : server.observer().records()) EXPECT_EQ(record.status.reason(), "IDLE");
+  ExpectUnharmed(server);
+}
+
+// One message, for which its job is to have memory; none is read ahead.
+TEST_P(ReadAheadOn, WhoWaitsForMemorySendsOneMessageAndNoMore) {
+  TestServer::Options options;
+  options.engine.max_in_flight = 1;
+  options.engine.queue_seconds = 600;
+  TestServer server(device(), options);
+  RawStream running(server.Connect());
+  ASSERT_TRUE(running.OpenAndSend(TransposeOpen(v1::DTYPE_F32, kTwoMessages)));
+  ASSERT_TRUE(server.InFlight(1));
+  {
+    const StalledCrowd crowd(server.address(), {Stall::kOneOperand}, 8 * kMiB);
+    EXPECT_TRUE(server.Queued(1));
+    EXPECT_TRUE(crowd.WaitUntilQuiet(std::chrono::seconds(1), std::chrono::minutes(2)));
+    EXPECT_LE(crowd.counts().sent, kMiB + 2 * rpc::kDefaultReceiveWindowBytes);
+  }
+  EXPECT_TRUE(server.Queued(0)) << "its client has left";
+  running.context.TryCancel();
   ExpectUnharmed(server);
 }
 

@@ -72,17 +72,26 @@ class TestServer {
     if (!identity_header_.empty()) context->AddMetadata(identity_header_, "tester");
   }
 
+  /// Waits until so many jobs have their memory, or wait for their turn.
+  bool InFlight(uint32_t count) {
+    return Eventually([&] { return engine_->stats().jobs_in_flight == count; });
+  }
+  bool Queued(uint32_t count) {
+    return Eventually([&] { return engine_->stats().jobs_queued == count; });
+  }
   /// Waits until nothing is leased and no job is known: what every test ends with.
   void ExpectIdle() {
     EngineStats stats;
     (void)Eventually([&] {
       stats = engine_->stats();
-      return stats.jobs_in_flight == 0 && stats.jobs_queued == 0 && server_->WaitIdle(Clock::now());
+      return stats.jobs_in_flight == 0 && stats.jobs_queued == 0 && stats.jobs_open == 0 &&
+             server_->WaitIdle(Clock::now());
     });
     EXPECT_EQ(stats.device_bytes_in_use, 0u);
     EXPECT_EQ(stats.pinned_bytes_in_use, 0u);
     EXPECT_EQ(stats.jobs_in_flight, 0u);
     EXPECT_EQ(stats.jobs_queued, 0u);
+    EXPECT_EQ(stats.jobs_open, 0u);
     EXPECT_TRUE(server_->WaitIdle(Clock::now()));
   }
 
@@ -151,6 +160,10 @@ class RawStream {
     if (!stream->Read(&response) || !response.has_opened()) return false;
     opened = response.opened();
     return true;
+  }
+  /// The same, and sends the first byte of operand 0, with which the job asks for its memory.
+  bool OpenAndSend(const v1::Open& open, std::string_view operand = "x") {
+    return Open(open) && Send(0, 0, operand.substr(0, 1));
   }
   bool Send(uint32_t operand, uint64_t offset, std::string_view data, std::optional<uint32_t> crc = {}) {
     v1::ExecuteRequest request;

@@ -71,7 +71,9 @@ class FakeServer::Impl final : public v1::Kernels::Service,
   /// Counts the call and refuses it where behaviour says so; fills `behaviour` for the rest of it.
   grpc::Status Begin(grpc::ServerContext* context, bool stream, FakeBehaviour* behaviour);
   grpc::Status AwaitCancel(grpc::ServerContext* context);
-  grpc::Status Receive(Stream* stream, const FakeBehaviour& behaviour, std::vector<Operand>* operands);
+  grpc::Status TooBusy(grpc::ServerContext* context) const;
+  grpc::Status Receive(grpc::ServerContext* context, Stream* stream, const FakeBehaviour& behaviour,
+                       std::vector<Operand>* operands);
   /// The operands of an Open: resident ones, and room for the rest. `spec` is that of the last one.
   grpc::Status Operands(const v1::Open& open, const FakeBehaviour& behaviour, std::vector<Operand>* operands,
                         ArraySpec* spec);

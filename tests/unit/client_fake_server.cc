@@ -34,16 +34,18 @@ grpc::Status FakeServer::Impl::Begin(grpc::ServerContext* context, bool stream, 
   log_.request_id = metadata("x-request-id");
   log_.who = metadata("who");
   *behaviour = behaviour_;
-  if (behaviour_.busy > 0 && behaviour_.busy-- > 0) {
-    if (behaviour_.pushback_ms)
-      context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*behaviour_.pushback_ms));
-    return WithDetails(grpc::RESOURCE_EXHAUSTED, "the queue is full", "BUSY");
-  }
+  if (behaviour_.busy > 0 && behaviour_.busy-- > 0) return TooBusy(context);
   if (behaviour_.unavailable > 0 && behaviour_.unavailable-- > 0)
     return WithDetails(grpc::UNAVAILABLE, "the server is going away", "DRAINING");
   if (behaviour_.cut > 0 && behaviour_.cut-- > 0)
     return {grpc::RESOURCE_EXHAUSTED, "Received RST_STREAM with error code 11"};
   return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::Impl::TooBusy(grpc::ServerContext* context) const {
+  if (behaviour_.pushback_ms)
+    context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*behaviour_.pushback_ms));
+  return WithDetails(grpc::RESOURCE_EXHAUSTED, "the queue is full", "BUSY");
 }
 
 grpc::Status FakeServer::Impl::AwaitCancel(grpc::ServerContext* context) {

@@ -15,6 +15,7 @@ struct FakeBehaviour {
   uint64_t block_bytes = 64 << 10, window_bytes = 0, max_message_bytes = (4 << 20) + (64 << 10);
   uint64_t output_chunk_bytes = 100'000;
   int busy = 0;                          ///< that many calls are refused BUSY first
+  int busy_later = 0;                    ///< streams: that many are refused BUSY when a chunk came
   std::optional<int64_t> pushback_ms;    ///< with BUSY
   int unavailable = 0;                   ///< that many calls are refused UNAVAILABLE first
   int cut = 0;                           ///< calls that end as if the transport had cut them

@@ -24,7 +24,7 @@ grpc::Status FakeServer::Impl::Execute(grpc::ServerContext* context, Stream* str
   SendOpened(stream, behaviour);
   if (behaviour.stalled) return AwaitCancel(context);
   if (behaviour.lie != Lie::kNoOpened)
-    if (auto status = Receive(stream, behaviour, &operands); !status.ok()) return status;
+    if (auto status = Receive(context, stream, behaviour, &operands); !status.ok()) return status;
   if (operands.size() != (open.has_rmse() ? 2u : 1u))
     return {grpc::INVALID_ARGUMENT, "wrong number of operands"};
   const auto computed =
@@ -169,14 +169,15 @@ grpc::Status FakeServer::Impl::Delete(grpc::ServerContext* context, const v1::De
                                           : FakeArrays::NotFound(request->array(), "array");
 }
 
-grpc::Status FakeServer::Impl::Receive(Stream* stream, const FakeBehaviour& behaviour,
-                                       std::vector<Operand>* operands) {
+grpc::Status FakeServer::Impl::Receive(grpc::ServerContext* context, Stream* stream,
+                                       const FakeBehaviour& behaviour, std::vector<Operand>* operands) {
   v1::ExecuteRequest request;
   for (int count = 0; stream->Read(&request); ++count) {
     if (behaviour.fail_after_chunks && count >= *behaviour.fail_after_chunks)
       return WithDetails(grpc::DATA_LOSS, "chunk.crc32c is 7; allowed: 8", "CHECKSUM",
                          {{"field", "chunk.crc32c"}, {"value", "7"}, {"allowed", "8"}});
     const std::lock_guard lock(mutex_);
+    if (behaviour_.busy_later > 0 && behaviour_.busy_later-- > 0) return TooBusy(context);
     if (!request.has_chunk() || request.chunk().operand() >= operands->size()) {
       log_.mistakes.push_back("no chunk of a known operand");
       return {grpc::INVALID_ARGUMENT, log_.mistakes.back()};

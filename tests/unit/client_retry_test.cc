@@ -87,6 +87,21 @@ TEST(ClientRetry, BusyIsRetriedAfterThePushback) {
   }
 }
 
+// As a server does that has no memory for what it opened.
+TEST(ClientRetry, BusyIsRetriedThoughOperandBytesWereSent) {
+  FakeBehaviour behaviour;
+  behaviour.busy_later = 2;
+  behaviour.pushback_ms = 60;
+  FakeServer server(behaviour);
+  const Pair pair({500'000});
+  Waits waits;
+  const auto reply = Client::Connect(server.address(), waits.Options())
+                         .Rmse(pair.A(), pair.B(), {}, {.form = CallForm::kStream});
+  ASSERT_TRUE(reply) << reply.error().ToString();
+  EXPECT_EQ(reply->reply.attempts, 3);
+  EXPECT_THAT(waits.all, ElementsAre(60ms, 60ms));
+}
+
 TEST(ClientRetry, WithoutPushbackTheWaitDoublesUpToTwoSeconds) {
   FakeBehaviour behaviour;
   behaviour.busy = 8;

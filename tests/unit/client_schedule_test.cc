@@ -44,20 +44,24 @@ TEST(Schedule, CoversEveryByteOnceWithinTheWindow) {
 }
 
 TEST(Retry, KnowsWhatIsWorthIt) {
-  const auto next = [](const Status& status, bool sent) {
-    return Retry(5, std::nullopt).Next(status, sent).has_value();
+  constexpr Moved kNothing = Moved::kNothing;
+  const auto next = [](const Status& status, Moved moved) {
+    return Retry(5, std::nullopt).Next(status, moved).has_value();
   };
-  EXPECT_TRUE(next(Busy("full", -1), false));
-  EXPECT_TRUE(next(Status(Code::kUnavailable, "", ""), false));
-  EXPECT_FALSE(next(Status(Code::kUnavailable, "", ""), true));
-  EXPECT_FALSE(next(Status(Code::kResourceExhausted, "LIMIT", ""), false));
-  EXPECT_FALSE(next(Status(Code::kInvalidArgument, "", ""), false));
-  EXPECT_FALSE(Retry(1, std::nullopt).Next(Busy("full", 0), false));
+  EXPECT_TRUE(next(Busy("full", -1), kNothing));
+  EXPECT_TRUE(next(Busy("no memory after all", -1), Moved::kOperands));
+  EXPECT_FALSE(next(Busy("full", -1), Moved::kResults));
+  EXPECT_TRUE(next(Status(Code::kUnavailable, "", ""), kNothing));
+  EXPECT_FALSE(next(Status(Code::kUnavailable, "", ""), Moved::kOperands));
+  EXPECT_FALSE(next(Status(Code::kUnavailable, "", ""), Moved::kResults));
+  EXPECT_FALSE(next(Status(Code::kResourceExhausted, "LIMIT", ""), kNothing));
+  EXPECT_FALSE(next(Status(Code::kInvalidArgument, "", ""), kNothing));
+  EXPECT_FALSE(Retry(1, std::nullopt).Next(Busy("full", 0), kNothing));
   Retry retry(100, std::nullopt);
-  EXPECT_EQ(retry.Next(Busy("full", 7), false), 7ms);
+  EXPECT_EQ(retry.Next(Busy("full", 7), kNothing), 7ms);
   auto last = 0ms;
   for (int i = 0; i < 10; ++i) {
-    const auto wait = retry.Next(Busy("full", -1), false).value();
+    const auto wait = retry.Next(Busy("full", -1), kNothing).value();
     EXPECT_LE(wait, 2400ms);
     EXPECT_TRUE(i >= 5 || wait > last);
     last = wait;

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -148,6 +150,61 @@ TEST(AdmissionStress, NeverOverBudgetAndNothingLost) {
   EXPECT_GT(counts.granted, 100U);
   EXPECT_GT(ledger.most(), 2);
   // No timer function may still be inside the admission when it goes.
+  testing::Flush(timer);
+}
+
+/// Jobs that are opened by many threads, of which most land; the rest leaves as it came.
+TEST(AdmissionStress, OrdersAreServedOnceAndLeaveNothingBehind) {
+  ManualTime time;
+  Timer timer(&time);
+  SerialThread executor("executor");
+  Admission admission({.device_bytes = 800, .max_in_flight = 4, .queue_length = 1000, .queue_seconds = 3600},
+                      &timer, &executor);
+  struct Open {
+    std::atomic<bool> ordered{false}, decided{false};
+    std::optional<Ticket> ticket;
+    std::optional<Order> order;
+  };
+  Ledger ledger;
+  std::atomic<uint64_t> served{0};
+  std::vector<std::thread> threads;
+  for (uint64_t seed = 0; seed < 8; ++seed)
+    threads.emplace_back([&, seed] {
+      std::mt19937_64 random(seed);
+      for (int i = 0; i < 200; ++i) {
+        const auto open = std::make_shared<Open>();
+        const Demand demand{.device_bytes = static_cast<int64_t>(1 + random() % 700),
+                            .owner = std::to_string(seed % 3)};
+        admission.RequestOrder(demand, TimePoint::max(), [open](Result<Order> order) {
+          ASSERT_TRUE(order);
+          open->order.emplace(*std::move(order));
+          open->order->Bind([open = open.get()](Result<Ticket> ticket) {
+            EXPECT_FALSE(open->decided);
+            if (ticket) open->ticket = *std::move(ticket);
+            open->decided = true;
+          });
+          open->ordered = true;
+        });
+        while (!open->ordered) std::this_thread::yield();
+        if (random() % 4 == 0) continue;  // it never lands
+        open->order->Land();
+        while (!open->decided) std::this_thread::yield();
+        ASSERT_TRUE(open->ticket);
+        ledger.Take(demand);
+        ++served;
+        ledger.Give(demand);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  std::promise<void> told;
+  executor.Post([&told] { told.set_value(); });
+  told.get_future().wait();
+  EngineStats stats;
+  admission.Snapshot(&stats);
+  EXPECT_EQ(stats.jobs_admitted, served);
+  EXPECT_EQ(stats.device_bytes_in_use, 0U);
+  EXPECT_EQ(stats.jobs_in_flight + stats.jobs_queued + stats.jobs_open, 0U);
+  EXPECT_FALSE(admission.AnybodyWaits());
   testing::Flush(timer);
 }
 

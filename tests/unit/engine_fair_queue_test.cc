@@ -36,6 +36,13 @@ TEST(FairQueue, OneOwnerIsServedInTheOrderInWhichHeCame) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(FairQueue, WhoHasALowerIdStandsBefore) {
+  FairQueue queue;
+  for (const FairQueue::Id id : {5, 2, 9, 1, 7}) queue.Push(id, "a", id == 9 ? 900 * kUnit : 1);
+  EXPECT_EQ(queue.Head(), 1U);
+  EXPECT_EQ(ServeAll(queue), (std::vector<FairQueue::Id>{1, 2, 5, 7, 9}));
+}
+
 TEST(FairQueue, OwnersTakeTurns) {
   FairQueue queue;
   for (FairQueue::Id id = 1; id <= 4; ++id) queue.Push(id, "a", 1);

@@ -19,7 +19,8 @@ Admission::Admission(const AdmissionLimits& limits, Timer* timer, Executor* exec
       timer_(timer),
       executor_(executor),
       max_bulk_(std::max(1, limits.max_in_flight * 3 / 4)),
-      rates_(limits.rates) {
+      rates_(limits.rates),
+      orders_(limits.max_in_flight) {
   small_.device_whole = std::min(kSmallDeviceBytes, limits.device_bytes / 8);
   small_.pinned_whole = std::min(kSmallPinnedBytes, limits.pinned_bytes / 8);
   bulk_.device_whole = bulk_device_whole_ = limits.device_bytes - small_.device_whole;
@@ -170,6 +171,14 @@ void Admission::Take(Demand* demand) {
   ++admitted_;
 }
 
+Status Admission::Admissible(Demand* demand) {
+  if (!closed_.ok()) return closed_;
+  Status refusal = NeverFits(demand);
+  if (refusal.ok()) refusal = TakeOwnBytes(demand);
+  if (!refusal.ok()) ++(refusal.reason() == "LIMIT" ? refused_limit_ : refused_busy_);
+  return refusal;
+}
+
 Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision decision) {
   Status refusal;
   Settlement settlement, rebound;
@@ -178,27 +187,20 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
     const MutexLock lock(mutex_);
     // By a new policy, or since others are gone: some that wait may go now.
     const bool anew = Rebind(demand);
-    if (LooksAgain() || anew) rebound = Settle();
-    if (!closed_.ok()) {
-      refusal = closed_;
-    } else if (refusal = NeverFits(&demand); !refusal.ok()) {
-      ++refused_limit_;
-    } else if (refusal = TakeOwnBytes(&demand); !refusal.ok()) {
-      ++(refusal.reason() == "LIMIT" ? refused_limit_ : refused_busy_);
+    if (LooksAgain() || anew) Settle(&rebound);
+    if (refusal = Admissible(&demand); !refusal.ok()) {
+      // for good, or for now
     } else if (Comes(demand); ClassOf(demand).queue.Head() == 0 && Fits(demand)) {
       Take(&demand);
     } else if (refusal = MakePlace(demand, &settlement); !refusal.ok()) {
       LeavesUnserved(demand);
       ++refused_busy_;
     } else {
-      id = Wait(demand, deadline, std::move(decision));
+      id = ++last_id_;
+      Wait(id, std::make_unique<Waiter>(Waiter{
+                   .demand = std::move(demand), .deadline = deadline, .decision = std::move(decision)}));
       // Others may be let in by who had to go for it, it itself where it may overtake.
-      const bool somebody = Next(&small_) != 0 || Next(&bulk_) != 0;
-      if (somebody || LackingBytes() > 0) {
-        auto refused = std::move(settlement.refused);
-        settlement = Settle();
-        settlement.refused = std::move(refused);
-      }
+      if (SomebodyNext()) Settle(&settlement);
     }
   }
   Finish(std::move(rebound));
@@ -226,7 +228,7 @@ void Admission::Release(const Demand& demand) {
       UncountOwn(demand);
       HoldOrResume(c.shares.Left(demand.owner, true, timer_->Now()));
     }
-    settlement = Settle();
+    Settle(&settlement);
   }
   Finish(std::move(settlement));
 }
@@ -235,7 +237,7 @@ void Admission::Retry() {
   Settlement settlement;
   {
     const MutexLock lock(mutex_);
-    if (!bulk_.queue.empty()) settlement = Settle();
+    if (!bulk_.queue.empty()) Settle(&settlement);
   }
   Finish(std::move(settlement));
 }
@@ -248,19 +250,22 @@ int64_t Admission::LackingBytes() {
   return std::max<int64_t>(first.device_bytes - bulk_.device_bytes, 0);
 }
 
-Admission::Settlement Admission::Settle() {
-  Settlement settlement{.granted = Pump()};
-  if (!reclaims_ && LackingBytes() > 0) reclaims_ = settlement.reclaim = true;
+void Admission::Settle(Settlement* settlement) {
+  settlement->granted = Pump();
+  GiveOrders(settlement);
+  if (!reclaims_ && LackingBytes() > 0) reclaims_ = settlement->reclaim = true;
   LookLater();
-  return settlement;
 }
 
 void Admission::Finish(Settlement settlement) {
-  if (settlement.granted.empty() && settlement.refused.empty() && !settlement.reclaim) return;
+  if (settlement.granted.empty() && settlement.ordered.empty() && settlement.refused.empty() &&
+      !settlement.reclaim)
+    return;
   executor_->Post([this, settlement = std::move(settlement)]() mutable {
     for (auto& [decision, taken] : std::exchange(settlement.granted, {}))
       decision(Ticket(this, std::move(taken)));
-    for (auto& [decision, why] : std::exchange(settlement.refused, {})) decision(Fail(why));
+    for (auto& [on_order, id] : std::exchange(settlement.ordered, {})) on_order(Order(this, id));
+    for (auto& [refuse, why] : std::exchange(settlement.refused, {})) refuse(why);
     if (settlement.reclaim) Reclaim();
   });
 }
@@ -287,7 +292,7 @@ void Admission::Close(const Status& why) {
       refused.push_back(std::move(waiter));
     }
   }
-  for (auto& waiter : refused) waiter->decision(Fail(why));
+  for (auto& waiter : refused) Refuse(*waiter, why);
 }
 
 }  // namespace tilewire::engine

@@ -5,6 +5,9 @@
 // take turns (FairQueue), and none has more in flight than his share of what keeps the machine busy (Shares).
 // Whose turn it is may be overtaken by others' requests while it waits for memory, for kOvertakenAtMost;
 // requests of one owner never overtake each other.
+//
+// Who has yet to send what he asks memory for gets an order first, which is a place in that line and no
+// memory; he asks for all of it, in one step, once his first bytes have landed (Order, Orders).
 #pragma once
 
 #include <atomic>
@@ -25,6 +28,7 @@
 #include "server/base/timer.h"
 #include "server/base/timing.h"
 #include "server/engine/admission/fair_queue.h"
+#include "server/engine/admission/orders.h"
 #include "server/engine/admission/rate_limits.h"
 #include "server/engine/admission/shares.h"
 #include "server/engine/admission/waiting_room.h"
@@ -62,6 +66,7 @@ struct AdmissionLimits {
 inline constexpr std::chrono::seconds kOvertakenAtMost{1};
 
 class Admission;
+class Order;
 
 /// The right to run; gives its demand back when destroyed, on any thread: whom that lets in is told elsewhere
 /// (see Admission). Move-only. The Admission outlives it.
@@ -88,6 +93,7 @@ class Ticket {
 class Admission {
  public:
   using Decision = std::function<void(Result<Ticket>)>;
+  using OnOrder = std::function<void(Result<Order>)>;
   using Id = uint64_t;  ///< 0: decided already
 
   /// Neither may still run anything of this when it goes.
@@ -102,9 +108,13 @@ class Admission {
   /// the last place of who has most. A waiting request is refused `BUSY` then, or after queue_seconds,
   /// DEADLINE_EXCEEDED `DEADLINE` at `deadline`.
   Id Request(Demand demand, TimePoint deadline, Decision decision);
+  /// The same in two steps, for who has yet to send what the memory is for: as many as may be in flight have
+  /// an order (Orders). Refused as a request would be that comes now; may wait for the order, as long as for
+  /// memory, and wait again once it has landed, but not be refused for want of a place in the queue then.
+  Id RequestOrder(Demand demand, TimePoint deadline, OnOrder on_order);
   /// Takes a waiting request out: its decision gets `why`. No-op when it was decided.
   void Cancel(Id id, const Status& why);
-  /// Refuses everything that waits and everything to come with `why`.
+  /// Refuses everything that waits and everything to come, also what lands later, with `why`.
   void Close(const Status& why);
 
   /// What may free device memory that nobody waits for: frees some of the bytes asked for, by giving tickets
@@ -125,6 +135,7 @@ class Admission {
 
  private:
   friend class Ticket;
+  friend class Order;
   struct Class {
     int64_t device_bytes = 0, pinned_bytes = 0;  ///< free
     int64_t device_whole = 0, pinned_whole = 0;
@@ -135,13 +146,17 @@ class Admission {
     Demand demand;
     TimePoint deadline;
     Decision decision;
+    OnOrder on_order;      ///< while it waits for an order
+    bool ordered = false;  ///< it has one
     Timer::Id timer = 0;
     std::optional<TimePoint> lacks_memory_since;  ///< when it first was its turn but for that
   };
+  using Refusal = std::pair<std::function<void(const Status&)>, Status>;
   using Granted = std::list<std::pair<Decision, Demand>>;
   struct Settlement {
     Granted granted;  ///< to be told
-    std::list<std::pair<Decision, Status>> refused;
+    std::list<std::pair<OnOrder, Id>> ordered;
+    std::list<Refusal> refused;
     bool reclaim = false;  ///< Reclaim() is to be called
   };
   struct InFlight {
@@ -153,6 +168,8 @@ class Admission {
   bool PlaceFor(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool Fits(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
   bool HasOwnPlace(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
+  /// Why a request is refused that comes now, whether it might wait or not. Else its owner's bytes are taken.
+  Status Admissible(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   /// It is to wait or to be let in.
   void Comes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   /// Shares as of now: whether somebody has another.
@@ -179,13 +196,23 @@ class Admission {
   void HoldOrResume(const Shares::Changed& owners) TILEWIRE_REQUIRES(mutex_);
   void Release(const Demand& demand) TILEWIRE_EXCLUDES(mutex_);
   /// Takes what fits now for those who wait.
-  Settlement Settle() TILEWIRE_REQUIRES(mutex_);
+  void Settle(Settlement* settlement) TILEWIRE_REQUIRES(mutex_);
   Granted Pump() TILEWIRE_REQUIRES(mutex_);
+  /// Gives orders to those who wait for one, as far as there are places.
+  void GiveOrders(Settlement* settlement) TILEWIRE_REQUIRES(mutex_);
   /// Who of a class that waits is let in now; 0: nobody.
   Id Next(Class* c) TILEWIRE_REQUIRES(mutex_);
   /// A place in the queue for this, somebody else's where all are taken: who has to go is in `settlement`.
   Status MakePlace(const Demand& demand, Settlement* settlement) TILEWIRE_REQUIRES(mutex_);
-  Id Wait(Demand demand, TimePoint deadline, Decision decision) TILEWIRE_REQUIRES(mutex_);
+  void Wait(Id id, std::unique_ptr<Waiter> waiter) TILEWIRE_REQUIRES(mutex_);
+  /// Somebody else may be let in than who waits already.
+  bool SomebodyNext() TILEWIRE_REQUIRES(mutex_);
+  void Bind(Id id, Decision decision) TILEWIRE_EXCLUDES(mutex_);
+  void Land(Id id) TILEWIRE_EXCLUDES(mutex_);
+  /// Its own bytes, and its order, are others' again.
+  void LeavesOpen(const Waiter& waiter) TILEWIRE_REQUIRES(mutex_);
+  /// Tells that waiter.
+  static void Refuse(const Waiter& waiter, const Status& why);
   /// Device bytes that the first of the bulk queue lacks, when it lacks nothing else; else 0.
   int64_t LackingBytes() TILEWIRE_REQUIRES(mutex_);
   /// Has the executor do what a settlement leaves to be done, if anything.
@@ -193,7 +220,8 @@ class Admission {
   /// On the executor.
   void Reclaim() TILEWIRE_EXCLUDES(mutex_);
   void Expire(Id id);
-  /// The waiter of `id` if it still waits, taken out of its queue, where it was `served` or not.
+  /// The waiter of `id` if it still waits, taken out of its queue, where it was `served` or not. Who has an
+  /// order that has not landed waits for nothing.
   std::unique_ptr<Waiter> TakeOut(Id id, bool served) TILEWIRE_REQUIRES(mutex_);
 
   const AdmissionLimits limits_;
@@ -207,6 +235,8 @@ class Admission {
   RateLimits rates_;
   std::map<Id, std::unique_ptr<Waiter>> waiting_ TILEWIRE_GUARDED_BY(mutex_);
   WaitingRoom room_ TILEWIRE_GUARDED_BY(mutex_);
+  Orders orders_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<Id, std::unique_ptr<Waiter>> open_ TILEWIRE_GUARDED_BY(mutex_);     ///< with an order, not landed
   std::map<std::string, InFlight> own_in_flight_ TILEWIRE_GUARDED_BY(mutex_);  ///< where these are bounded
   std::map<std::string, int64_t> own_bytes_ TILEWIRE_GUARDED_BY(mutex_);  ///< on the device; where bounded
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
@@ -219,6 +249,29 @@ class Admission {
   Status closed_ TILEWIRE_GUARDED_BY(mutex_);
   uint64_t admitted_ TILEWIRE_GUARDED_BY(mutex_) = 0, refused_busy_ TILEWIRE_GUARDED_BY(mutex_) = 0,
                      refused_limit_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+};
+
+/// A place in the line for memory, and none of it. Given back when destroyed, on any thread. Move-only. The
+/// Admission outlives it.
+class Order {
+ public:
+  Order() = default;
+  Order(Order&& other) noexcept
+      : admission_(std::exchange(other.admission_, nullptr)), id_(std::exchange(other.id_, 0)) {}
+  Order& operator=(Order&& other) = delete;
+  ~Order();
+  /// Before Land(): what is called, once, with the right to run, or why there is none; maybe at once. Not
+  /// where the order goes before.
+  void Bind(Admission::Decision decision) const { admission_->Bind(id_, std::move(decision)); }
+  /// The first bytes are here: asks for the whole demand, in the order in which orders were given. The
+  /// decision may come before this returns.
+  void Land() const { admission_->Land(id_); }
+
+ private:
+  friend class Admission;
+  Order(Admission* admission, Admission::Id id) : admission_(admission), id_(id) {}
+  Admission* admission_ = nullptr;
+  Admission::Id id_ = 0;
 };
 
 }  // namespace tilewire::engine

@@ -1,6 +1,7 @@
 #include "server/engine/admission/fair_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -9,7 +10,9 @@ namespace tilewire::engine {
 void FairQueue::Push(Id id, const std::string& owner, int64_t cost) {
   const auto line = lines_.try_emplace(owner).first;
   auto& requests = line->second.requests;
-  const auto request = requests.insert(requests.end(), {id, std::max(cost, kQuantum)});
+  auto behind = requests.end();
+  while (behind != requests.begin() && std::prev(behind)->id > id) --behind;
+  const auto request = requests.insert(behind, {id, std::max(cost, kQuantum)});
   places_.emplace(id, Place{line, request});
   Settle(line);
 }

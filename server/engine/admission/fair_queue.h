@@ -10,7 +10,7 @@ namespace tilewire::engine {
 
 /// Deficit round robin by cost: whose turn it is gets a quantum of credit, is served as far as that goes, and
 /// the next one's turn comes. So owners who all wait are served equal costs, up to one request each, and
-/// within a line who came first comes first. Thread-compatible.
+/// within a line who came first, by ascending ids, comes first. Thread-compatible.
 class FairQueue {
  public:
   using Id = uint64_t;
@@ -18,7 +18,7 @@ class FairQueue {
   /// What a request costs at least, and what a turn is worth: no turn serves more than one of these.
   static constexpr int64_t kQuantum = 64 << 10;
 
-  /// To the end of its owner's line; not twice.
+  /// Into its owner's line, behind those of lower ids; not twice.
   void Push(Id id, const std::string& owner, int64_t cost);
   /// Takes out one that is served, which its owner pays for. He may be in debt, where it was not his turn.
   void Serve(Id id);

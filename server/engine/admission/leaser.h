@@ -4,6 +4,7 @@
 #include "kernels/array/status.h"
 #include "server/engine/admission/planner.h"
 #include "server/engine/device/device.h"
+#include "server/engine/job/job.h"
 
 namespace tilewire::engine {
 
@@ -12,9 +13,9 @@ class Leaser {
  public:
   /// `device` outlives it.
   explicit Leaser(Device* device) : device_(device) {}
-  /// What `resources` lacks: all but the ticket. Fails as allocating does; what was leased by then goes with
-  /// `resources`.
-  Status Lease(const Operation& operation, JobPlan plan, JobResources* resources) const;
+  /// What `memory` lacks: all but the ticket. Fails as allocating does; what was leased by then goes with
+  /// `memory`.
+  Status Lease(const Job& job, const MemoryPlan& plan, JobMemory* memory) const;
 
  private:
   Device* const device_;

@@ -113,6 +113,19 @@ MemoryPlan PlanMemory(const Operation& operation, const JobLayout& layout) {
   return plan;
 }
 
+JobShape JobPlan::TakeShape() {
+  JobShape shape{.streams = layout.streams,
+                 .block_bytes = layout.block_bytes,
+                 .inputs_in_place = layout.inputs_in_place,
+                 .ring = layout.ring,
+                 .places = std::move(layout.places)};
+  for (const Piece& piece : memory.pieces) {
+    if (piece.use == Use::kInputBlocks) shape.input_blocks += static_cast<size_t>(piece.count);
+    if (piece.use == Use::kOutputBlocks) shape.output_blocks += static_cast<size_t>(piece.count);
+  }
+  return shape;
+}
+
 Demand MemoryPlan::demand() const {
   Demand demand{.small = small, .held_bytes = held_bytes};
   for (const Piece& piece : pieces)

@@ -21,7 +21,7 @@ struct JobLayout {
   bool small = false;
   Places places;
   int64_t held_bytes = 0;        ///< by arrays that are operands, each once
-  bool inputs_in_place = false;  ///< see JobResources
+  bool inputs_in_place = false;  ///< see JobShape
   bool packed_pinned = false;    ///< a small job's arrays lie in pinned memory
   int64_t block_bytes = 0;
   int streams = 1;
@@ -60,6 +60,9 @@ MemoryPlan PlanMemory(const Operation& operation, const JobLayout& layout);
 struct JobPlan {
   JobLayout layout;
   MemoryPlan memory;
+
+  /// Uses of arrays and regions with it.
+  JobShape TakeShape();
 };
 
 /// Thread-safe.

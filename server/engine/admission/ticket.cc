@@ -36,6 +36,7 @@ void Admission::Snapshot(EngineStats* stats) const {
   stats->pinned_bytes_in_use = limits_.pinned_bytes - small_.pinned_bytes - bulk_.pinned_bytes;
   stats->jobs_in_flight = in_flight_;
   stats->jobs_queued = static_cast<uint32_t>(waiting_.size());
+  stats->jobs_open = static_cast<uint32_t>(open_.size());
   stats->jobs_admitted = admitted_;
   stats->jobs_refused_busy = refused_busy_;
   stats->jobs_refused_limit = refused_limit_;

@@ -1,5 +1,6 @@
 // Those who wait: who gets a place, whose turn it is, and how a wait ends otherwise.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -31,7 +32,7 @@ Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
     return NoPlace("you have all your places in the queue", own,
                    std::to_string(most) + SaidBy(by_rule, "queue_length", "--queue-length-per-identity"));
   if (room_.size() < static_cast<size_t>(limits_.queue_length)) return {};
-  auto last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
+  const std::shared_ptr<Waiter> last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
   if (!last)
     return Busy("the queue is full: " + std::to_string(room_.size()) +
                     " requests wait; allowed: " + std::to_string(limits_.queue_length) + " (--queue-length)",
@@ -39,7 +40,7 @@ Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
   timer_->Cancel(last->timer);
   ++refused_busy_;
   settlement->refused.emplace_back(
-      std::move(last->decision),
+      [last](const Status& why) { Refuse(*last, why); },
       NoPlace("the queue is full, and you have most of it", room_.Count(last->demand.owner),
               "an even share of " + std::to_string(limits_.queue_length) + " (--queue-length)"));
   return {};
@@ -78,23 +79,25 @@ void Admission::LookNow(uint64_t look) {
     const MutexLock lock(mutex_);
     if (look == looks_) look_ = 0;  // else it was cancelled too late, and another is on its way
     LooksAgain();
-    settlement = Settle();
+    Settle(&settlement);
   }
   Finish(std::move(settlement));
 }
 
-Admission::Id Admission::Wait(Demand demand, TimePoint deadline, Decision decision) {
-  const Id id = ++last_id_;
+void Admission::Wait(Id id, std::unique_ptr<Waiter> waiter) {
+  const Demand& demand = waiter->demand;
   const auto bound =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.queue_seconds));
-  const Timer::Id timer = timer_->At(std::min(deadline, timer_->Now() + bound), [this, id] { Expire(id); });
-  ClassOf(demand).queue.Push(id, demand.owner, demand.device_bytes + demand.pinned_bytes);
+  waiter->timer = timer_->At(std::min(waiter->deadline, timer_->Now() + bound), [this, id] { Expire(id); });
+  if (waiter->on_order) {
+    orders_.Wait(id, demand.owner, MostInFlight(demand));
+  } else {
+    ClassOf(demand).queue.Push(id, demand.owner, demand.device_bytes + demand.pinned_bytes);
+    bulk_waits_ += !demand.small;
+  }
   room_.Add(id, demand.owner);
-  bulk_waits_ += !demand.small;
   ++waits_;
-  waiting_.emplace(
-      id, std::make_unique<Waiter>(Waiter{std::move(demand), deadline, std::move(decision), timer, {}}));
-  return id;
+  waiting_.emplace(id, std::move(waiter));
 }
 
 std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
@@ -102,15 +105,30 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
   if (it == waiting_.end()) return nullptr;
   auto waiter = std::move(it->second);
   waiting_.erase(it);
-  FairQueue& queue = ClassOf(waiter->demand).queue;
-  served ? queue.Serve(id) : queue.Remove(id);
-  if (!served) LeavesUnserved(waiter->demand);
-  room_.Remove(id, waiter->demand.owner);
-  ForgetOwn(waiter->demand.owner);
-  bulk_waits_ -= !waiter->demand.small;
+  const Demand& demand = waiter->demand;
+  if (waiter->on_order) {
+    orders_.Remove(id, served);
+    if (!served) ReturnOwnBytes(demand);
+  } else {
+    FairQueue& queue = ClassOf(demand).queue;
+    served ? queue.Serve(id) : queue.Remove(id);
+    if (!served) LeavesUnserved(demand);
+    if (waiter->ordered) orders_.Leave(demand.owner);
+    bulk_waits_ -= !demand.small;
+  }
+  room_.Remove(id, demand.owner);
+  ForgetOwn(demand.owner);
   --waits_;
   if (waiting_.empty()) timer_->Cancel(std::exchange(look_, 0));
   return waiter;
+}
+
+void Admission::Refuse(const Waiter& waiter, const Status& why) {
+  waiter.on_order ? waiter.on_order(Fail(why)) : waiter.decision(Fail(why));
+}
+
+bool Admission::SomebodyNext() {
+  return Next(&small_) != 0 || Next(&bulk_) != 0 || orders_.Next() != 0 || LackingBytes() > 0;
 }
 
 Admission::Id Admission::Next(Class* c) {
@@ -153,29 +171,12 @@ void Admission::Expire(Id id) {
     if (!waiter) return;
     late = timer_->Now() >= waiter->deadline;
     refused_busy_ += !late;
-    settlement = Settle();  // the one behind it may fit
+    Settle(&settlement);  // the one behind it may fit
   }
   Finish(std::move(settlement));
-  if (late) {
-    waiter->decision(Fail(
-        Status(Code::kDeadlineExceeded, "DEADLINE", "the deadline passed while the request was queued")));
-  } else {
-    waiter->decision(Fail(Busy("the request waited longer than --queue-seconds", kQueueRetryMs)));
-  }
-}
-
-void Admission::Cancel(Id id, const Status& why) {
-  std::unique_ptr<Waiter> waiter;
-  Settlement settlement;
-  {
-    const MutexLock lock(mutex_);
-    waiter = TakeOut(id, false);
-    if (!waiter) return;
-    timer_->Cancel(waiter->timer);
-    settlement = Settle();
-  }
-  Finish(std::move(settlement));
-  waiter->decision(Fail(why));
+  Refuse(*waiter, late ? Status(Code::kDeadlineExceeded, "DEADLINE",
+                                "the deadline passed while the request was queued")
+                       : Busy("the request waited longer than --queue-seconds", kQueueRetryMs));
 }
 
 }  // namespace tilewire::engine

@@ -96,7 +96,7 @@ void Job::FinishLocked(Deferred* later) {
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(operation_->range_count())};
   submissions_.AddLaunch(
-      context_->lanes[lane], {operation_.get(), Step::Finish(), resources_.buffers},
+      context_->lanes[lane], {operation_.get(), Step::Finish(), memory_.buffers},
       [self = shared_from_this(), span](const Completion& completion) {
         Deferred after;
         {

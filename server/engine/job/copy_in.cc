@@ -18,10 +18,10 @@ void Job::CopyInLocked(uint32_t operand, int64_t index, Block block) {
   int64_t at = grid_.begin(index);
   const bool shared = block.staging < 0;
   const std::byte* from =
-      shared ? RegionToCopy(operand).data() + at : resources_.input_blocks[block.staging].data();
+      shared ? RegionToCopy(operand).data() + at : memory_.input_blocks[block.staging].data();
   const auto copy = shared ? &Lane::CopyInShared : &Lane::CopyIn;
   for (const int64_t end = grid_.end(index); at < end;) {
-    const std::span<std::byte> to = PieceAt(resources_.buffers.operands[operand], at, end - at);
+    const std::span<std::byte> to = PieceAt(memory_.buffers.operands[operand], at, end - at);
     at += static_cast<int64_t>(to.size());
     span.bytes = to.size();
     submissions_.AddCopy(

@@ -36,7 +36,7 @@ void Job::StartCopyOutLocked(const Output::Copy& copy) {
   const int lane = LaneFor(Stage::kD2H);
   const bool shared = way_out_ == OutputWay::kRegion;
   std::byte* const to =
-      shared ? result_region()->data() + copy.begin : resources_.output_blocks[copy.block].data();
+      shared ? result_region()->data() + copy.begin : memory_.output_blocks[copy.block].data();
   const Span span{.stage = Stage::kD2H,
                   .track = static_cast<uint32_t>(lane),
                   .index = static_cast<uint64_t>(copy.begin / block_bytes()),
@@ -97,7 +97,7 @@ OutputPiece Job::PieceLocked(const Output::Piece& piece) {
   OutputPiece out{.result = piece.result, .offset = piece.offset, .bytes = static_cast<size_t>(piece.bytes)};
   context_->count(0, 0, piece.bytes, 0);
   if (way_out_ == OutputWay::kBlocks) {
-    out.data = resources_.output_blocks[piece.in.block].data() + piece.in.at;
+    out.data = memory_.output_blocks[piece.in.block].data() + piece.in.at;
     out.hold = std::shared_ptr<const void>(out.data, [self = shared_from_this(), block = piece.in.block](
                                                          const void*) { self->ReturnOutput(block); });
     return out;

@@ -28,7 +28,7 @@ int64_t InputBlocks::missing() const {
 }
 
 bool InputBlocks::MayTake(int64_t index) const {
-  return (!staged_ || !free_.empty()) && (!window_ || window_->Admits(index));
+  return open_ && (!staged_ || !free_.empty()) && (!window_ || window_->Admits(index));
 }
 
 std::optional<InputBlocks::Block> InputBlocks::Take(int64_t index) {

@@ -27,6 +27,9 @@ class InputBlocks {
   InputBlocks(size_t operands, int64_t blocks, std::optional<size_t> staging, const Window* window);
   /// The operand's blocks come over streams, so that they can be claimed and missed.
   void Stream(size_t operand);
+  /// There are no places until they are opened: whoever may go on for that is to be woken.
+  void Close() { open_ = false; }
+  void Open() { open_ = true; }
 
   /// False when the block was claimed before.
   bool Claim(uint32_t operand, int64_t index);
@@ -69,7 +72,7 @@ class InputBlocks {
   std::vector<int> free_;                   ///< staging blocks
   std::vector<BlockWaiter> waiters_;
   uint64_t blocks_arrived_ = 0, stream_bytes_ = 0, region_bytes_ = 0;
-  bool ended_ = false;
+  bool open_ = true, ended_ = false;
 };
 
 }  // namespace tilewire::engine

@@ -98,6 +98,7 @@ Result<bool> Intake::Take(const Chunk& chunk) {
                    .bytes = bytes,
                    .operand = chunk.operand});
   TILEWIRE_RETURN_IF_ERROR(BeginChunk(chunk.operand, chunk.offset, bytes));
+  (void)job_->Land();
   slices_ = chunk.slices;
   used_ = 0;
   return CopyOn();

@@ -28,19 +28,19 @@ OutputWay WayOut(const ResultPlace& place) {
 }  // namespace
 
 Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
-         const JobContext* context, JobResources resources)
+         const JobContext* context, JobShape shape)
     : id_(std::move(id)),
       identity_(options.identity),
       operation_(std::move(operation)),
       context_(context),
       overlap_(context->overlap && !options.sequential),
       lanes_(LanesOf(*context, options, overlap_)),
-      resources_(std::move(resources)),
-      grid_{operation_->operands()[0].bytes(), resources_.block_bytes},
+      shape_(std::move(shape)),
+      grid_{operation_->operands()[0].bytes(), shape_.block_bytes},
       arriving_(places().arriving()),
       streamed_(places().streamed()),
       way_out_(WayOut(places().result)),
-      ordered_(overlap_ && context->lanes.size() == 1 && resources_.ring.slots == 0 &&
+      ordered_(overlap_ && context->lanes.size() == 1 && shape_.ring.slots == 0 &&
                (!ResultWaits() || operation_->has_finish())),
       spans_(options.arrived, options.trace),
       window_(MakeWindow()),
@@ -49,8 +49,7 @@ Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions&
       // A windowed job has no room for copies first, then kernels, which are for study.
       ranges_(*operation_, grid_, arriving_, !overlap_ && !window_),
       output_(*operation_, way_out_, block_bytes(),
-              way_out_ == OutputWay::kRegion ? static_cast<size_t>(MostCopies())
-                                             : resources_.output_blocks.size(),
+              way_out_ == OutputWay::kRegion ? static_cast<size_t>(MostCopies()) : shape_.output_blocks,
               ResultInRing() ? window() : nullptr) {
   if (options.helped && (MayBeHelped() || MayBeAwaited())) help_.Announce(HelpedLane());
 }
@@ -61,16 +60,17 @@ Job::~Job() {
 }
 
 std::optional<Window> Job::MakeWindow() const {
-  if (resources_.ring.slots == 0) return std::nullopt;
-  return std::optional<Window>(std::in_place, *operation_, resources_.ring, block_bytes(), arriving_);
+  if (shape_.ring.slots == 0) return std::nullopt;
+  return std::optional<Window>(std::in_place, *operation_, shape_.ring, block_bytes(), arriving_);
 }
 
 InputBlocks Job::MakeInput() const {
   std::optional<size_t> staging;
-  if (!resources_.inputs_in_place) staging = resources_.input_blocks.size();
+  if (!shape_.inputs_in_place) staging = shape_.input_blocks;
   InputBlocks input(places().operands.size(), grid_.count(), staging, window());
   for (uint32_t i = 0; i < places().operands.size(); ++i)
     if (streamed(i)) input.Stream(i);
+  input.Close();  // until there is memory
   return input;
 }
 
@@ -103,8 +103,8 @@ std::optional<Job::Block> Job::TakeBlock(int64_t index) {
 std::span<std::byte> Job::PlaceIn(const Block& block, uint32_t operand, int64_t offset, int64_t bytes) const {
   const int64_t within = offset % block_bytes();
   bytes = std::min(bytes, block_bytes() - within);
-  if (block.staging < 0) return PieceAt(resources_.buffers.operands[operand], offset, bytes);
-  return {resources_.input_blocks[block.staging].data() + within, static_cast<size_t>(bytes)};
+  if (block.staging < 0) return PieceAt(memory_.buffers.operands[operand], offset, bytes);
+  return {memory_.input_blocks[block.staging].data() + within, static_cast<size_t>(bytes)};
 }
 
 void Job::CommitBlock(uint32_t operand, int64_t index, Block block, const Span* staged) {

@@ -43,7 +43,7 @@ namespace tilewire::engine {
 class Job : public std::enable_shared_from_this<Job> {
  public:
   Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
-      const JobContext* context, JobResources resources);
+      const JobContext* context, JobShape shape);
 
   ~Job();
   /// A timer to cancel when the job is gone.
@@ -55,7 +55,7 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string& id() const { return id_; }
   const std::string& identity() const { return identity_; }
   const Operation& operation() const { return *operation_; }
-  int64_t block_bytes() const { return resources_.block_bytes; }
+  int64_t block_bytes() const { return shape_.block_bytes; }
   /// Whether the operand's bytes come over streams: it is neither a resident array nor in a region.
   bool streamed(uint32_t operand) const {
     return std::holds_alternative<Streamed>(places().operands[operand]);
@@ -74,11 +74,24 @@ class Job : public std::enable_shared_from_this<Job> {
   bool hands_out() const { return places().handed_out(); }
   /// The id of a result's array; empty until stream 0 was told that nothing is left.
   std::string stored_id(size_t result = 0) const;
-  /// Starts what needs no input. Once, before anything else.
-  void Begin();
+  const Places& places() const { return shape_.places; }
+
+  // --- memory: at once, or, of a job that lands, when the first bytes are here -----------------------
+  /// Has it from now on, and starts what needs no input. Once; dropped where the job has failed.
+  void Begin(JobMemory memory);
+  /// It has an order alone; before any bytes. `decide` gets the right to the memory, and calls Begin() or
+  /// Fail(). The order is given back when the job fails.
+  void AwaitLanding(Order order, Admission::Decision decide);
+  /// Bytes of an operand are here (Intake::Take() says so, too), so that it is time for its memory; whether
+  /// it has that. Until then nobody gets a block.
+  bool Land();
+  bool has_memory() const { return phase_.load() == Phase::kHasMemory; }
+  /// Whether it has landed and waits for its memory: nobody but the server is late then.
+  bool awaits_memory() const { return phase_.load() == Phase::kLanded; }
+
   /// How far the end of a chunk may lie beyond the lowest byte of any operand that was not sent; 0: any bytes
   /// may come at any time. Output of a windowed job must be taken while input is brought.
-  int64_t window_bytes() const { return resources_.ring.window_bytes; }
+  int64_t window_bytes() const { return shape_.ring.window_bytes; }
 
   // --- input; used by Intake -------------------------------------------------------------------
   using Block = InputBlocks::Block;
@@ -118,7 +131,7 @@ class Job : public std::enable_shared_from_this<Job> {
   // A job is carried by stream 0, which opened it, and by those that joined. Any stream may bring any block
   // and take any run of output; each run goes to one of them.
   /// How many streams may carry the job, the first included.
-  int max_streams() const { return resources_.streams; }
+  int max_streams() const { return shape_.streams; }
   /// How many carry it, 1 or more; those that have ended count too.
   int streams() const;
   /// Another stream carries the job from now on: its number. FAILED_PRECONDITION `JOIN_LATE` once the first
@@ -163,7 +176,6 @@ class Job : public std::enable_shared_from_this<Job> {
   /// enough for other jobs to get on the lanes.
   static constexpr int64_t kCopiesPerLane = 4;
 
-  const Places& places() const { return resources_.places; }
   /// Of an operand that is copied from one.
   const RegionPart& RegionToCopy(uint32_t operand) const {
     return std::get<CopiedFrom>(places().operands[operand]).part;
@@ -242,7 +254,9 @@ class Job : public std::enable_shared_from_this<Job> {
   const JobContext* const context_;
   const bool overlap_;
   const uint32_t lanes_;  ///< of the context's, from the first
-  JobResources resources_;
+  enum class Phase : uint8_t { kOpen, kLanded, kHasMemory };
+  JobMemory memory_;  ///< written once, before any block is taken or work is begun
+  const JobShape shape_;
   const BlockGrid grid_;   ///< of every operand
   const size_t arriving_;  ///< operands that come in blocks: from regions, and
   const size_t streamed_;  ///< over streams
@@ -255,11 +269,14 @@ class Job : public std::enable_shared_from_this<Job> {
   HelpOffer help_;
   std::atomic<uint64_t> bytes_copied_{0};  ///< by the CPU, either way
   std::atomic<uint64_t> moved_{0};
+  std::atomic<Phase> phase_{Phase::kOpen};  ///< changed under mutex_
 
   Submissions submissions_;
   mutable Mutex mutex_;
   SpanLog spans_ TILEWIRE_GUARDED_BY(mutex_);
   Status status_ TILEWIRE_GUARDED_BY(mutex_);
+  std::shared_ptr<Order> order_ TILEWIRE_GUARDED_BY(mutex_);  ///< until it has memory, or fails
+  TimePoint landed_ TILEWIRE_GUARDED_BY(mutex_);
   uint32_t next_lane_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   uint64_t lanes_used_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< bit set
   bool launched_ TILEWIRE_GUARDED_BY(mutex_) = false;

@@ -81,6 +81,10 @@ void Job::FailLocked(const Status& status, Deferred* later) {
   if (!status_.ok()) return;
   if (stores() ? storing_ : EverythingTakenLocked() && streams_.joined_done()) return;
   status_ = status;
+  if (order_) {  // whoever waits for its turn waits no longer
+    later->calls.push_back([order = std::exchange(order_, nullptr)] {});
+    phase_.store(Phase::kOpen);
+  }
   input_.WakeAll(&later->calls);
   for (OutputWaiter& waiter : output_.TakeWaiters())
     later->calls.push_back(

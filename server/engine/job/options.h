@@ -42,6 +42,9 @@ struct JobOptions {
   OwnQuota own_arrays;                 ///< of that identity, instead of the store's
   int streams = 1;                     ///< streams that the caller would like to spread it over
   bool may_window = false;  ///< it keeps to Job::window_bytes() and takes output while it brings input
+  /// Where operands are sent, it has its memory once the first bytes of these are here (Job::Land), not when
+  /// it is opened.
+  bool lands = false;
   bool trace = false;       ///< keep every span
   int64_t block_bytes = 0;  ///< of one block; 0: what suits the operands
   int lanes = 0;            ///< at most so many; 0: all
@@ -57,19 +60,24 @@ struct JobOptions {
   TimePoint deadline = TimePoint::max();
 };
 
-/// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
-/// more.
-struct JobResources {
-  Ticket ticket;  // first, so that it is given back last
-  std::vector<Memory> arrays;
-  Buffers buffers;
-  std::vector<Memory> input_blocks, output_blocks;
+/// What is decided of a job before it has any memory.
+struct JobShape {
   int streams = 1;          ///< that may carry the job without waiting for each other's blocks
   int64_t block_bytes = 0;  ///< the unit of transfer of this job
   /// Operands lie where the host can write them: payloads go straight to their place.
   bool inputs_in_place = false;
   Ring ring;  ///< of a windowed job
   Places places;
+  size_t input_blocks = 0, output_blocks = 0;  ///< of staging
+};
+
+/// What the engine leases to a job. Freed with the job, which is when nothing of it runs on the device any
+/// more.
+struct JobMemory {
+  Ticket ticket;  // first, so that it is given back last
+  std::vector<Memory> arrays;
+  Buffers buffers;
+  std::vector<Memory> input_blocks, output_blocks;
   std::vector<Memory> results;  ///< those that are to be stored
 };
 

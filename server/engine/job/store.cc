@@ -1,4 +1,4 @@
-// What differs in a job whose operands are there already or in regions, or whose result stays on the device.
+// What differs in a job whose result stays on the device.
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,24 +6,6 @@
 #include "server/engine/job/job.h"
 
 namespace tilewire::engine {
-
-void Job::Begin() {
-  Deferred later;
-  {
-    MutexLock lock(mutex_);
-    if (!status_.ok()) return;
-    if (const auto* before = std::get_if<StoredBefore>(&places().result)) {  // nothing to do
-      for (const ArrayUse& array : before->arrays) stored_ids_.push_back(array->id());
-      storing_ = true;
-      ResultReadyLocked(operation_->result_bytes(), &later);
-    } else if (arriving_ == 0) {
-      for (int64_t i = 0; i < operation_->range_count(); ++i) LaunchRangeLocked(i, &later);
-    } else {
-      PumpRegionsLocked(&later);
-    }
-  }
-  RunAll(&later);
-}
 
 std::string Job::stored_id(size_t result) const {
   MutexLock lock(mutex_);
@@ -36,7 +18,7 @@ void Job::StoreResult(const OnOutput& on_output) {
   Reservation& room = *std::get<Stored>(places().result).room;
   std::vector<ArrayParts> parts;
   for (const int64_t bytes : room.device_bytes())
-    parts.push_back({resources_.ticket.Split(bytes), std::move(resources_.results[parts.size()])});
+    parts.push_back({memory_.ticket.Split(bytes), std::move(memory_.results[parts.size()])});
   auto ids = room.Commit(std::move(parts));
   Deferred later;
   {

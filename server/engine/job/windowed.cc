@@ -13,9 +13,9 @@ std::span<std::byte> Job::PieceAt(std::byte* base, int64_t offset, int64_t bytes
 }
 
 Buffers Job::BuffersOf(int64_t range) const {
-  if (!window_) return resources_.buffers;
+  if (!window_) return memory_.buffers;
   const int64_t begin = operation_->range_bytes(range).begin, slot = window_->PlaceOf(begin).at;
-  Buffers buffers = resources_.buffers;
+  Buffers buffers = memory_.buffers;
   for (size_t i = 0; i < places().operands.size(); ++i)
     buffers.operands[i] += Arrives(places().operands[i]) ? slot : begin;  // what is there lies whole
   if (ResultInRing()) buffers.results[0] += slot;
@@ -23,7 +23,7 @@ Buffers Job::BuffersOf(int64_t range) const {
 }
 
 std::byte* Job::ResultAt(int64_t offset) const {
-  return resources_.buffers.results[0] + (ResultInRing() ? window_->PlaceOf(offset).at : offset);
+  return memory_.buffers.results[0] + (ResultInRing() ? window_->PlaceOf(offset).at : offset);
 }
 
 void Job::LeaveLocked(int64_t range, int64_t bytes, Deferred* later) {

@@ -140,7 +140,12 @@ void Call::StartIdleWatch() {
                        const auto job = job_.get();
                        return job ? job->moved() : 0;
                      },
-                     .others_wait = [this] { return engine().AnybodyWaits(); }},
+                     .others_wait = [this] { return engine().AnybodyWaits(); },
+                     .held_up =
+                         [this] {
+                           const auto job = job_.get();
+                           return job && job->awaits_memory();
+                         }},
                     [this](Late why, bool cut) { End(LateStatus(why), cut); });
 }
 

@@ -51,6 +51,7 @@ Result<Opening> OpeningOf(const v1::Open& open, bool put_only, Finder* finder) {
   TILEWIRE_ASSIGN_OR_RETURN(opening.options, JobOptionsOf(open.options()));
   TILEWIRE_ASSIGN_OR_RETURN(opening.chunk_bytes, OutputChunkBytes(open.options()));
   opening.options.may_window = true;
+  opening.options.lands = true;
   opening.options.streams = static_cast<int>(std::clamp<uint32_t>(open.options().streams(), 1, kMaxStreams));
   if (open.has_put() && !opening.options.store) opening.options.store.emplace();
   TILEWIRE_ASSIGN_OR_RETURN(const v1::Operation asked, AskedOf(open));
@@ -91,10 +92,14 @@ Result<wire::ChunkView> ParseChunk(const Received& message) {
   TILEWIRE_ASSIGN_OR_RETURN(auto envelope, wire::SplitExecute(message.pieces()));
   if (!envelope.chunk)
     return Fail(BadOrder("a second open or join, or an unknown message; after the first only chunks follow"));
-  wire::ChunkView& chunk = *envelope.chunk;
-  if (!chunk.crc32c) return std::move(chunk);
+  return *std::move(envelope.chunk);
+}
+
+Result<wire::ChunkView> CheckedChunk(const Received& message) {
+  TILEWIRE_ASSIGN_OR_RETURN(wire::ChunkView chunk, ParseChunk(message));
+  if (!chunk.crc32c) return chunk;
   const uint32_t actual = wire::Crc32c(chunk.data);
-  if (actual == *chunk.crc32c) return std::move(chunk);
+  if (actual == *chunk.crc32c) return chunk;
   return Fail(Status({.code = Code::kDataLoss,
                       .reason = "CHECKSUM",
                       .message = "chunk at operand " + std::to_string(chunk.operand) + ", offset " +
@@ -106,7 +111,7 @@ Result<wire::ChunkView> ParseChunk(const Received& message) {
 }
 
 QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, TimePoint asked, TimePoint came) {
-  const auto chunk = ParseChunk(message);
+  const auto chunk = CheckedChunk(message);
   if (!chunk) co_return chunk.error();
   const engine::Intake::Chunk part{.operand = chunk->operand,
                                    .offset = chunk->offset,
@@ -115,9 +120,14 @@ QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, TimePoin
   co_return co_await Feed(call, *call.intake, part);
 }
 
-/// Whether the next message may come while the last one, of `message_bytes`, is still here.
-bool MayReadAhead(ExecuteCall& call, size_t message_bytes) {
-  return call.held_ahead.TryReach(NextMessageBytes(message_bytes));
+/// Whether the next message may come while this one is still here. The first one with bytes is what a job
+/// lands with: it waits where it is until the job has its memory, and nothing more is asked for meanwhile.
+bool MayReadAhead(ExecuteCall& call, const Received& message) {
+  if (!call.job->has_memory()) {
+    const auto chunk = ParseChunk(message);
+    if (!chunk || chunk->data_bytes == 0 || !call.job->Land()) return false;
+  }
+  return call.held_ahead.TryReach(NextMessageBytes(message.bytes()));
 }
 
 QueueTask<Status> ReadAll(ExecuteCall& call) {
@@ -132,7 +142,7 @@ QueueTask<Status> ReadAll(ExecuteCall& call) {
     call.Took(message.bytes());
     call.holding.Admit(HeldWhileReading(call, message.bytes()));
     // At once: what is checked, copied or waits for a block below would else keep the client waiting, too.
-    if (MayReadAhead(call, message.bytes())) BeginRead(call);
+    if (MayReadAhead(call, message)) BeginRead(call);
     if (Status status = co_await TakeChunk(call, message, asked, came); !status.ok()) co_return status;
     call.idle_watch().blocks_read = call.intake->blocks_done();
     message.Clear();

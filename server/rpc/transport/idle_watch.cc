@@ -48,7 +48,7 @@ std::optional<Late> IdleWatch::Judge(const Seen& seen) const {
 
 void IdleWatch::Look(Seen last) {
   const TimePoint now = timer_->Now();
-  const bool waits = reading.load() || writing.load();
+  const bool waits = (reading.load() || writing.load()) && !facts_.held_up();
   const uint64_t blocks_written = bytes_written.load() / static_cast<uint64_t>(patience_.block_bytes);
   const uint64_t progress = blocks_read.load() + blocks_written + steps.load(), moved = facts_.moved();
   Seen seen = last;

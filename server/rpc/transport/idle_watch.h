@@ -26,6 +26,7 @@ struct CallFacts {
   std::function<int()> sharers;  ///< streams that share the client's uplink: one of N needs N times as long
   std::function<uint64_t()> moved;    ///< operand and result bytes of the call's job so far
   std::function<bool()> others_wait;  ///< for what the job holds
+  std::function<bool()> held_up;      ///< the job waits for the server, whatever else its streams wait for
 };
 
 enum class Late : uint8_t {
