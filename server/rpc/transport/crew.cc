@@ -13,16 +13,9 @@ struct Duty {
 };
 thread_local Duty duty;
 
-/// As long as a caller who calls again at once takes to read his answer and send the next request. To fall
-/// asleep and be woken in between would take half of that again.
-constexpr std::chrono::microseconds kAwake{200};
-/// With fewer cores who waits awake is in the way of those that are waited for.
-constexpr int kSpareCores = 4;
-
 }  // namespace
 
 void Crew::Start(int most) {
-  spare_cores_ = most >= kSpareCores;
   for (int i = 0; i < most; ++i) threads_.emplace_back([this] { Run(); });
 }
 
@@ -48,17 +41,17 @@ void Crew::End() {
   called_.NotifyAll();
 }
 
-std::optional<bool> Crew::TakesTurn() {
+bool Crew::TakesTurn() {
   const MutexLock lock(mutex_);
   if (!waited_for_ && !ended_) {
     waited_for_ = true;
-    return soon_ && spare_cores_;
+    return true;
   }
   ++resting_;
   while (calls_ == 0 && !ended_) called_.Wait(mutex_);
   --resting_;
   if (calls_ > 0) --calls_;
-  return std::nullopt;
+  return false;
 }
 
 bool Crew::DoWhatIsThere(bool behind) {
@@ -78,41 +71,17 @@ bool Crew::DoWhatIsThere(bool behind) {
   }
 }
 
-std::optional<bool> Crew::DoNextAwake(TimePoint until) {
-  void* tag = nullptr;
-  bool ok = false;
-  do {
-    switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
-      case grpc::CompletionQueue::TIMEOUT:
-        break;
-      case grpc::CompletionQueue::SHUTDOWN:
-        return false;
-      case grpc::CompletionQueue::GOT_EVENT:
-        EndTurn(true);
-        static_cast<Event*>(tag)->Complete(ok);
-        return true;
-    }
-  } while (Clock::now() < until);
-  return std::nullopt;
-}
-
-bool Crew::DoNext(bool awake) {
-  const TimePoint until = Clock::now() + kAwake;
-  if (awake)
-    if (const auto did = DoNextAwake(until)) return *did;
+bool Crew::DoNext() {
   void* tag = nullptr;
   bool ok = false;
   const bool got = queue_->Next(&tag, &ok);
-  EndTurn(Clock::now() < until);
+  {
+    const MutexLock lock(mutex_);
+    waited_for_ = false;
+  }
+  duty.behind = false;
   if (got) static_cast<Event*>(tag)->Complete(ok);
   return got;
-}
-
-void Crew::EndTurn(bool soon) {
-  duty.behind = false;
-  const MutexLock lock(mutex_);
-  waited_for_ = false;
-  soon_ = soon;
 }
 
 void Crew::Run() {
@@ -123,7 +92,7 @@ void Crew::Run() {
     looked = awaited.any();
     if (looked) {
       awaited.Look();
-    } else if (const auto awake = TakesTurn(); awake && !DoNext(*awake)) {
+    } else if (TakesTurn() && !DoNext()) {
       break;
     }
   }

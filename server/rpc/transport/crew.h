@@ -3,18 +3,15 @@
 // gRPC 1.51 has one epoll set a process. Whichever thread waits in it reads what comes, and where that is for
 // another queue, or for another thread of this one, that thread has to be woken: 20 to 40 us on virtual
 // machines, more than a small call takes. So one thread waits, and does what it read itself; only when calls
-// come faster than one thread can do them, or one stays long, others join it. While calls follow each other
-// closely it does not even fall asleep.
+// come faster than one thread can do them, or one stays long, others join it.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
 
-#include <optional>
 #include <thread>
 #include <vector>
 
 #include "server/base/mutex.h"
-#include "server/base/timing.h"
 
 namespace tilewire::rpc {
 
@@ -40,27 +37,20 @@ class Crew {
   /// Does what there is, without waiting; false: the queue is shut down and empty. `behind`: had the first of
   /// it been there before anybody looked.
   bool DoWhatIsThere(bool behind);
-  /// Waits for an event, and does that; false as above. `awake`: at first without falling asleep.
-  bool DoNext(bool awake);
-  /// None has come when `until` passed.
-  std::optional<bool> DoNextAwake(TimePoint until);
-  /// This thread is the one that waits, and whether that is worth being awake for. Or there is one: then it
-  /// has rested until it was called, or the crew ended.
-  std::optional<bool> TakesTurn();
-  /// `soon`: an event came before it would have been worth falling asleep.
-  void EndTurn(bool soon);
+  /// Waits for an event, and does that; false as above.
+  bool DoNext();
+  /// Whether this thread is the one that waits. Else it rests until it is called, or the crew ends.
+  bool TakesTurn();
   void CallAnother();
   void End();
 
   grpc::CompletionQueue* const queue_;
-  bool spare_cores_ = false;
   std::vector<std::thread> threads_;
   Mutex mutex_;
   CondVar called_;
   bool waited_for_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< a thread waits at the queue
   int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;          ///< threads that wait to be called
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
-  bool soon_ TILEWIRE_GUARDED_BY(mutex_) = false;        ///< the last event came soon, so the next one may
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
 };
 

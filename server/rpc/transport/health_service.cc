@@ -26,10 +26,14 @@ struct HealthService::CheckCall {
 /// Lives until its coroutine has ended and gRPC has said that the call is over.
 class HealthService::WatchCall final : public Event {
  public:
-  using Resume = std::function<void(std::optional<State>)>;
-
-  explicit WatchCall(HealthService* health) : health_(health) { context.AsyncNotifyWhenDone(Tag()); }
+  explicit WatchCall(HealthService* health) : health_(health) {
+    context.AsyncNotifyWhenDone(static_cast<void*>(static_cast<Event*>(this)));
+  }
   ~WatchCall() {
+    {
+      const MutexLock lock(health_->mutex_);
+      health_->watches_.erase(this);
+    }
     if (started_) health_->Ended();
   }
 
@@ -38,30 +42,23 @@ class HealthService::WatchCall final : public Event {
     started_ = true;
     health_->Began();
     const MutexLock lock(health_->mutex_);
-    health_->watching_.insert(this);
-    if (!over_) self_ = std::move(self);
-  }
-  /// The coroutine is through.
-  void Stop() {
-    const MutexLock lock(health_->mutex_);
-    health_->watching_.erase(this);
+    Watch& watch = health_->watches_[this];
+    watch.service = request.service();
+    if (!watch.over) watch.self = std::move(self);
   }
   /// Calls `resume` once: with another state than `told`, or with none when the call is over.
   void Next(std::optional<State> told, Resume resume) {
     std::optional<State> state;
     {
       const MutexLock lock(health_->mutex_);
-      if (!over_) state = health_->StateOf(request.service());
+      Watch& watch = health_->watches_[this];
+      if (!watch.over) state = health_->StateOf(watch.service);
       if (state && state == told) {
-        waiting_ = std::move(resume);
+        watch.waiting = std::move(resume);
         return;
       }
     }
     resume(state);
-  }
-  /// Whoever waits for another state of that service, if there is somebody.
-  Resume TakeWaiting(const std::string& service) TILEWIRE_REQUIRES(health_->mutex_) {
-    return request.service() == service ? std::exchange(waiting_, nullptr) : nullptr;
   }
 
   grpc::ServerContext context;
@@ -69,24 +66,21 @@ class HealthService::WatchCall final : public Event {
   grpc::ServerAsyncWriter<HealthCheckResponse> writer{&context};
 
  private:
-  void* Tag() { return static_cast<Event*>(this); }
   void Complete(bool) override {
     std::shared_ptr<WatchCall> self;
     Resume resume;
     {
       const MutexLock lock(health_->mutex_);
-      over_ = true;
-      self = std::move(self_);
-      resume = std::exchange(waiting_, nullptr);
+      Watch& watch = health_->watches_[this];
+      watch.over = true;
+      self = std::move(watch.self);
+      resume = std::exchange(watch.waiting, nullptr);
     }
     if (resume) resume(std::nullopt);
   }
 
   HealthService* const health_;
   bool started_ = false;
-  std::shared_ptr<WatchCall> self_ TILEWIRE_GUARDED_BY(health_->mutex_);
-  bool over_ TILEWIRE_GUARDED_BY(health_->mutex_) = false;
-  Resume waiting_ TILEWIRE_GUARDED_BY(health_->mutex_);
 };
 
 void HealthService::Accept(grpc::ServerCompletionQueue* queue) {
@@ -118,16 +112,17 @@ HealthService::State HealthService::StateOf(const std::string& service) const {
 }
 
 void HealthService::Set(const std::string& service, bool serving) {
-  std::vector<std::pair<WatchCall::Resume, State>> told;
+  std::vector<Resume> told;
   {
     const MutexLock lock(mutex_);
     const auto [entry, fresh] = serving_.try_emplace(service, serving);
     if (!fresh && entry->second == serving) return;
     entry->second = serving;
-    for (WatchCall* const call : watching_)
-      if (auto resume = call->TakeWaiting(service)) told.emplace_back(std::move(resume), StateOf(service));
+    for (auto& [call, watch] : watches_)
+      if (watch.waiting && watch.service == service) told.push_back(std::exchange(watch.waiting, nullptr));
   }
-  for (const auto& [resume, state] : told) resume(state);
+  for (const Resume& resume : told)
+    resume(serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
 }
 
 Detached HealthService::AcceptCheck(grpc::ServerCompletionQueue* queue) {
@@ -185,7 +180,6 @@ Detached HealthService::Tell(std::shared_ptr<WatchCall> call) {
   co_await Operation([&](void* tag) {
     call->writer.Finish({grpc::StatusCode::CANCELLED, "the watch is over"}, tag);
   });
-  call->Stop();
 }
 
 }  // namespace tilewire::rpc

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -34,8 +33,15 @@ class HealthService {
 
  private:
   using State = grpc::health::v1::HealthCheckResponse::ServingStatus;
+  using Resume = std::function<void(std::optional<State>)>;
   struct CheckCall;
   class WatchCall;
+  struct Watch {
+    std::string service;
+    std::shared_ptr<WatchCall> self;  ///< until gRPC says that the call is over
+    bool over = false;
+    Resume waiting;  ///< its coroutine, for another state
+  };
 
   Detached AcceptCheck(grpc::ServerCompletionQueue* queue);
   Detached AcceptWatch(grpc::ServerCompletionQueue* queue);
@@ -50,7 +56,7 @@ class HealthService {
   CondVar idle_;
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   std::map<std::string, bool> serving_ TILEWIRE_GUARDED_BY(mutex_);
-  std::set<WatchCall*> watching_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<const WatchCall*, Watch> watches_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::rpc
