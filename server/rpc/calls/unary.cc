@@ -7,6 +7,7 @@
 #include "server/rpc/conversions/convert.h"
 #include "server/rpc/conversions/status.h"
 #include "server/rpc/transport/caught.h"
+#include "server/rpc/transport/crew.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -88,6 +89,8 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
     co_return status;
   request->options.helped = true;
   const JobClass job_class = ClassOf(*request->operation);
+  // Memory for it may have to be made first, which takes long.
+  if (job_class == JobClass::kBulk) Crew::Took(true);
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
   Backlog::Place place(&call.backlog(), job_class, share);
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
