@@ -32,7 +32,7 @@ Flag Number(const std::string& name, int64_t Config::*member, std::string help,
             std::string default_text = "no bound") {
   Flag flag = Bound(
       name, "N", "1 to 1000000", member,
-      [](const std::string& flag, std::string_view text) { return ParseWhole(flag, text, 1, 1'000'000); },
+      [](const std::string& given, std::string_view text) { return ParseWhole(given, text, 1, 1'000'000); },
       std::move(help));
   flag.default_text = std::move(default_text);
   return flag;
