@@ -17,9 +17,10 @@ from google.protobuf import descriptor_pb2
 PROTOC, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
 FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.proto"))
 GENPROTO = "google.golang.org/genproto/googleapis/rpc/"
-# go_package, java_package and csharp_namespace of google/rpc as everybody has them: other values would be other types.
+# go_package, java_package and csharp_namespace of what others declare, as everybody has them: other values would be other types.
 PUBLISHED = {"google/rpc/status.proto": (GENPROTO + "status;status", "com.google.rpc", "Google.Rpc"),
-             "google/rpc/error_details.proto": (GENPROTO + "errdetails;errdetails", "com.google.rpc", "Google.Rpc")}
+             "google/rpc/error_details.proto": (GENPROTO + "errdetails;errdetails", "com.google.rpc", "Google.Rpc"),
+             "grpc/health/v1/health.proto": ("google.golang.org/grpc/health/grpc_health_v1", "io.grpc.health.v1", "Grpc.Health.V1")}
 
 
 def protoc(*arguments):
