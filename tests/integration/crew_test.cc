@@ -1,8 +1,10 @@
 // Who serves a queue: the threads that take calls, and those of streams, which sleep while there are none.
+#include <grpcpp/alarm.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <future>
 #include <set>
@@ -15,7 +17,42 @@
 namespace tilewire::rpc {
 namespace {
 
-/// Runs `work` on a thread of the queue.
+/// Runs its work on a thread of the queue.
+class Work final : public Event {
+ public:
+  explicit Work(std::function<void()> work) : work_(std::move(work)) {}
+  /// It is in the queue when this returns: an alarm that is due comes from a timer's thread, one that is
+  /// cancelled at once.
+  void PutInto(grpc::CompletionQueue* queue) {
+    alarm_.Set(queue, gpr_inf_future(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
+    alarm_.Cancel();
+  }
+  void Wait() { done_.get_future().wait(); }
+
+ private:
+  void Complete(bool) override {
+    work_();
+    done_.set_value();
+  }
+  std::function<void()> work_;
+  grpc::Alarm alarm_;
+  std::promise<void> done_;
+};
+
+/// Lives until all work that was posted is done.
+class Works {
+ public:
+  ~Works() {
+    for (auto& work : works_) work.Wait();
+  }
+  void Post(grpc::CompletionQueue* queue, std::function<void()> work) {
+    works_.emplace_back(std::move(work)).PutInto(queue);
+  }
+
+ private:
+  std::deque<Work> works_;
+};
+
 Detached Post(grpc::CompletionQueue* queue, std::function<void()> work) {
   co_await Onto(queue);
   work();
@@ -41,6 +78,7 @@ TEST_F(CrewTest, WhoWaitsDoesItAll) {
   Crew crew(&queue_);
   const Ended ended{&queue_};
   crew.Start(4);
+  ASSERT_TRUE(testing::Eventually([&] { return crew.resting() == 3; }));
   std::set<std::thread::id> threads;
   for (int i = 0; i < 200; ++i) threads.insert(ThreadOfNext());
   EXPECT_EQ(threads.size(), 1U) << "nobody was behind, so nobody had to be woken";
@@ -65,14 +103,15 @@ TEST_F(CrewTest, WhoIsBusyIsRelieved) {
 
 TEST_F(CrewTest, WhatWaitedAlreadyBringsMoreThreads) {
   constexpr int kThreads = 3;
-  Crew crew(&queue_);
-  const Ended ended{&queue_};
+  Works works;
   std::promise<void> go_on;
   const std::shared_future<void> allowed = go_on.get_future().share();
   std::atomic<int> at_once{0};
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
   // All are there before anybody looks.
   for (int i = 0; i < kThreads; ++i)
-    Post(&queue_, [&, allowed] {
+    works.Post(&queue_, [&, allowed] {
       Crew::Took(false);
       ++at_once;
       allowed.wait();

@@ -24,13 +24,18 @@ Crew::~Crew() {
   for (auto& thread : threads_) thread.join();
 }
 
-void Crew::Took(bool busy) {
-  if (duty.crew != nullptr && (busy || duty.behind)) duty.crew->CallAnother();
+int Crew::resting() const {
+  const MutexLock lock(mutex_);
+  return resting_ - calls_;
 }
 
-void Crew::CallAnother() {
+void Crew::Took(bool busy) {
+  if (duty.crew != nullptr) duty.crew->CallAnother(busy || duty.behind);
+}
+
+void Crew::CallAnother(bool in_any_case) {
   const MutexLock lock(mutex_);
-  if (waited_for_ || calls_ > 0 || resting_ == 0) return;
+  if (waited_for_ || calls_ > 0 || resting_ == 0 || (!in_any_case && awake_ < 2)) return;
   ++calls_;
   called_.NotifyOne();
 }
@@ -48,7 +53,9 @@ bool Crew::TakesTurn() {
     return true;
   }
   ++resting_;
+  --awake_;
   while (calls_ == 0 && !ended_) called_.Wait(mutex_);
+  ++awake_;
   --resting_;
   if (calls_ > 0) --calls_;
   return false;
@@ -85,6 +92,10 @@ bool Crew::DoNext() {
 }
 
 void Crew::Run() {
+  {
+    const MutexLock lock(mutex_);
+    ++awake_;
+  }
   duty.crew = this;
   Awaited& awaited = Awaited::OfThisThread();
   bool looked = false;

@@ -28,8 +28,12 @@ class Crew {
   /// Once. Throws std::system_error where the system has no threads for `most`.
   void Start(int most);
 
+  /// How many of its threads are not needed now.
+  int resting() const;
+
   /// Said by whoever takes a call: another thread looks after the queue where this one is behind, because the
-  /// call was there before it was waited for, or is `busy` with the call for long. No-op on other threads.
+  /// call was there before it was waited for, where others have calls too, or where it is `busy` with the
+  /// call for long. No-op on other threads.
   static void Took(bool busy);
 
  private:
@@ -41,14 +45,15 @@ class Crew {
   bool DoNext();
   /// Whether this thread is the one that waits. Else it rests until it is called, or the crew ends.
   bool TakesTurn();
-  void CallAnother();
+  void CallAnother(bool in_any_case);
   void End();
 
   grpc::CompletionQueue* const queue_;
   std::vector<std::thread> threads_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar called_;
   bool waited_for_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< a thread waits at the queue
+  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< threads that do something, or wait at the queue
   int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;          ///< threads that wait to be called
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
