@@ -123,7 +123,7 @@ void AppendTextValue(const std::string& text, std::string* out) {
 }
 
 std::string NumberText(double number) {
-  std::array<char, 40> buffer{};  // as "%.10g", in a fifth of the time
+  std::array<char, 40> buffer{};  // as "%.10g", which takes printf far longer
   const auto end =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::general, 10);
   return std::string(buffer.data(), end.ptr);

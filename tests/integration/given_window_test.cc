@@ -131,7 +131,7 @@ TEST(GivenWindow, IsWhatMemoryLeaves) {
 
 /// gRPC makes the transport elsewhere, as it does after a handshake of TLS; here it is a client's.
 TEST(GivenWindow, IsTheSameForThoseWhoCannotBeTold) {
-  const TestServer server(Wide(rpc::kMostWideBytes));  // keeps gRPC, whose end takes long
+  const TestServer server(Wide(rpc::kMostWideBytes));  // by which windows are given
   FileDescriptor listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;

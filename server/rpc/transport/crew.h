@@ -1,7 +1,7 @@
 // The threads of a queue on which short calls come: no more of them are awake than there is work for.
 //
 // gRPC 1.51 has one epoll set a process. Whichever thread waits in it reads what comes, and where that is for
-// another queue, or for another thread of this one, that thread has to be woken: 20 to 40 us on virtual
+// another queue, or for another thread of this one, that thread has to be woken: 10 to 50 us on virtual
 // machines, more than a small call takes. So one thread waits, and does what it read itself; only when calls
 // come faster than one thread can do them, or one stays long, others join it.
 #pragma once
