@@ -76,7 +76,7 @@ class Engine {
   /// INVALID_ARGUMENT where a region does not hold what it is to. Calls `on_opened` exactly once, perhaps
   /// before it returns (then the id is 0). The job fails at options.deadline. One that `lands` is opened with
   /// an order alone; it fails with the same reasons, BUSY among them, where it gets no memory after all.
-  OpenId Open(std::unique_ptr<Operation> operation, const JobOptions& options, OnOpened on_opened);
+  OpenId Open(OperationPtr operation, JobOptions options, OnOpened on_opened);
   /// The caller no longer wants it: if it still waits to be opened, `on_opened` gets `why`.
   void CancelOpen(OpenId id, const Status& why) { admission_.Cancel(id, why); }
   /// The job of that id, for another stream of its owner. FAILED_PRECONDITION `WRONG_INSTANCE`: an id of
@@ -125,19 +125,19 @@ class Engine {
   };
   Status MakeLanes();
   SmallLane* TakeSmallLane();
-  Result<Places> Prepare(std::unique_ptr<Operation>* operation, JobOptions* options);
-  /// What Open() was asked for and has planned. Copyable, as std::function wants its state.
+  Result<Places> Prepare(OperationPtr* operation, JobOptions* options);
+  /// What Open() was asked for and has planned.
   struct Opening {
-    std::shared_ptr<std::unique_ptr<Operation>> operation;  ///< until the job has it
+    OperationPtr operation;
     JobOptions options;
-    std::shared_ptr<JobPlan> plan;  ///< its shape is the job's then
-    std::string why;                ///< it could not run windowed
+    JobPlan plan;     ///< its shape is the job's then
+    std::string why;  ///< it could not run windowed
     TimePoint asked;
   };
-  Result<std::shared_ptr<Job>> Admitted(const Opening& opening, Result<Ticket> ticket);
+  Result<std::shared_ptr<Job>> Admitted(Opening& opening, Result<Ticket> ticket);
   /// A job that has an order, and gets its memory when it lands.
-  Result<std::shared_ptr<Job>> Ordered(const Opening& opening, Result<Order> order);
-  Result<std::shared_ptr<Job>> MakeJob(const Opening& opening);
+  Result<std::shared_ptr<Job>> Ordered(const std::shared_ptr<Opening>& opening, Result<Order> order);
+  Result<std::shared_ptr<Job>> MakeJob(Opening& opening);
   /// Leases what was planned.
   Status Begin(Job& job, const JobPlan& plan, Ticket ticket);
   JobContext ContextOn(std::vector<Lane*> lanes);

@@ -30,7 +30,7 @@ int64_t ArrayBytes(const Operation& operation) {
 
 /// Room for the results where they are to be stored; or the operation becomes the passing on of the arrays
 /// that were stored with the same key before. What needs no input is computed in one piece.
-Result<Places> Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions* options) {
+Result<Places> Engine::Prepare(OperationPtr* operation, JobOptions* options) {
   std::shared_ptr<Reservation> room;
   if (options->store) {
     TILEWIRE_ASSIGN_OR_RETURN(
@@ -55,9 +55,7 @@ Result<Places> Engine::Prepare(std::unique_ptr<Operation>* operation, JobOptions
   return places;
 }
 
-Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptions& wanted,
-                            OnOpened on_opened) {
-  JobOptions options = wanted;
+Engine::OpenId Engine::Open(OperationPtr operation, JobOptions options, OnOpened on_opened) {
   if (options.share.empty()) options.share = options.identity;
   if (Status status = admission_.Charge(options.share, ArrayBytes(*operation), options.own.rates);
       !status.ok()) {
@@ -74,61 +72,67 @@ Engine::OpenId Engine::Open(std::unique_ptr<Operation> operation, const JobOptio
   Demand demand = plan.memory.demand();
   demand.owner = options.share;
   demand.own = options.own;
-  Opening opening{std::make_shared<std::unique_ptr<Operation>>(std::move(operation)), options,
-                  std::make_shared<JobPlan>(std::move(plan)), std::move(why), Clock::now()};
-  if (options.lands && opening.plan->layout.places.streamed() > 0)
-    return admission_.RequestOrder(
-        std::move(demand), options.deadline,
-        [this, opening = std::move(opening), on_opened = std::move(on_opened)](Result<Order> order) {
-          on_opened(Ordered(opening, std::move(order)));
-        });
+  const bool orders = options.lands && plan.layout.places.streamed() > 0;
+  const TimePoint deadline = options.deadline;
+  Opening opening{std::move(operation), std::move(options), std::move(plan), std::move(why), Clock::now()};
+  if (!orders) {
+    if (auto ticket = admission_.AtOnce(&demand)) {
+      on_opened(Admitted(opening, *std::move(ticket)));
+      return 0;
+    }
+  }
+  // std::function wants its state copyable.
+  const auto shared = std::make_shared<Opening>(std::move(opening));
+  if (orders)
+    return admission_.RequestOrder(std::move(demand), deadline,
+                                   [this, shared, on_opened = std::move(on_opened)](Result<Order> order) {
+                                     on_opened(Ordered(shared, std::move(order)));
+                                   });
   // True for as long as this call lasts; looked at by its thread alone.
   const auto asking_now = std::make_shared<bool>(true);
-  const auto id =
-      admission_.Request(std::move(demand), options.deadline,
-                         [this, opening = std::move(opening), asking_now, asking = std::this_thread::get_id(),
-                          on_opened = std::move(on_opened)](Result<Ticket> ticket) mutable {
-                           // After a wait the caller comes back to it later, if it was this thread that
-                           // decided too.
-                           const bool at_once = asking == std::this_thread::get_id() && *asking_now;
-                           opening.options.helped = opening.options.helped && at_once;
-                           on_opened(Admitted(opening, std::move(ticket)));
-                         });
+  const auto id = admission_.Request(
+      std::move(demand), deadline,
+      [this, shared, asking_now, asking = std::this_thread::get_id(),
+       on_opened = std::move(on_opened)](Result<Ticket> ticket) {
+        // After a wait the caller comes back to it later, if it was this thread that decided too.
+        const bool at_once = asking == std::this_thread::get_id() && *asking_now;
+        shared->options.helped = shared->options.helped && at_once;
+        on_opened(Admitted(*shared, std::move(ticket)));
+      });
   *asking_now = false;
   return id;
 }
 
-Result<std::shared_ptr<Job>> Engine::Admitted(const Opening& opening, Result<Ticket> ticket) {
+Result<std::shared_ptr<Job>> Engine::Admitted(Opening& opening, Result<Ticket> ticket) {
   if (!ticket) return Fail(Explained(std::move(ticket).error(), opening.why));
   const TimePoint granted = Clock::now();
   TILEWIRE_ASSIGN_OR_RETURN(std::shared_ptr<Job> job, MakeJob(opening));
-  TILEWIRE_RETURN_IF_ERROR(Begin(*job, *opening.plan, *std::move(ticket)));
+  TILEWIRE_RETURN_IF_ERROR(Begin(*job, opening.plan, *std::move(ticket)));
   job->AddSpan({Stage::kQueue, opening.asked, granted});
   return job;
 }
 
-Result<std::shared_ptr<Job>> Engine::Ordered(const Opening& opening, Result<Order> order) {
-  if (!order) return Fail(Explained(std::move(order).error(), opening.why));
-  TILEWIRE_ASSIGN_OR_RETURN(std::shared_ptr<Job> job, MakeJob(opening));
-  job->AddSpan({Stage::kQueue, opening.asked, Clock::now()});
-  job->AwaitLanding(
-      *std::move(order), [this, weak = std::weak_ptr(job), plan = opening.plan](Result<Ticket> ticket) {
-        const auto alive = weak.lock();
-        if (!alive) return;
-        const Status status = ticket ? Begin(*alive, *plan, *std::move(ticket)) : ticket.error();
-        if (!status.ok()) alive->Fail(status);
-      });
+Result<std::shared_ptr<Job>> Engine::Ordered(const std::shared_ptr<Opening>& opening, Result<Order> order) {
+  if (!order) return Fail(Explained(std::move(order).error(), opening->why));
+  TILEWIRE_ASSIGN_OR_RETURN(std::shared_ptr<Job> job, MakeJob(*opening));
+  job->AddSpan({Stage::kQueue, opening->asked, Clock::now()});
+  job->AwaitLanding(*std::move(order), [this, weak = std::weak_ptr(job), opening](Result<Ticket> ticket) {
+    const auto alive = weak.lock();
+    if (!alive) return;
+    const Status status = ticket ? Begin(*alive, opening->plan, *std::move(ticket)) : ticket.error();
+    if (!status.ok()) alive->Fail(status);
+  });
   return job;
 }
 
-Result<std::shared_ptr<Job>> Engine::MakeJob(const Opening& opening) {
+Result<std::shared_ptr<Job>> Engine::MakeJob(Opening& opening) {
   if (failed_.load()) return Fail(DeviceGone());
   const JobOptions& options = opening.options;
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
-  SmallLane* const lane = opening.plan->layout.small ? TakeSmallLane() : nullptr;
-  std::shared_ptr<Job> job(new Job(id, std::move(*opening.operation), options, lane ? &lane->context : &bulk_,
-                                   opening.plan->TakeShape()),
+  SmallLane* const lane = opening.plan.layout.small ? TakeSmallLane() : nullptr;
+  std::shared_ptr<Job> job(new Job(id, opening.operation, options, lane ? &lane->context : &bulk_,
+                                   opening.plan.TakeShape()),
                            [this, lane](Job* dead) {
                              {
                                MutexLock lock(mutex_);

@@ -7,6 +7,17 @@
 #include "server/rpc/transport/transport.h"
 
 namespace tilewire::rpc {
+namespace {
+
+/// How closely calls follow each other that are waited for awake. Where there are few cores their clients need
+/// them.
+std::chrono::microseconds CloseCalls(int cores) {
+  constexpr int kFew = 3;
+  return std::chrono::microseconds(cores > kFew ? 400 : 0);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Receiving* receive,
                                                       const GrpcServerOptions& options) {
   std::unique_ptr<GrpcServer> made(new GrpcServer(shared, receive));
@@ -23,7 +34,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   made->server_ = builder.BuildAndStart();
   if (!made->server_) return Fail(Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server"));
   made->services_.Accept(made->calls_.get(), made->streams_);
-  made->crew_ = std::make_unique<Crew>(made->calls_.get());
+  made->crew_ = std::make_unique<Crew>(made->calls_.get(), CloseCalls(options.threads));
   try {
     made->crew_->Start(options.threads);
     for (const auto& streams : made->streams_) streams->Start();

@@ -214,6 +214,22 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
   return 0;
 }
 
+std::optional<Ticket> Admission::AtOnce(Demand* demand) {
+  {
+    const MutexLock lock(mutex_);
+    const bool bounded = demand->own.device_bytes > 0 || own_bytes_.contains(demand->owner);
+    if (!closed_.ok() || bounded || waits_.load() > 0 || !NeverFits(demand).ok()) return std::nullopt;
+    Rebind(*demand);
+    Comes(*demand);
+    if (!Fits(*demand)) {
+      LeavesUnserved(*demand);
+      return std::nullopt;
+    }
+    Take(demand);
+  }
+  return Ticket(this, std::move(*demand));
+}
+
 void Admission::Release(const Demand& demand) {
   Settlement settlement;
   {

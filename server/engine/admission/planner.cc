@@ -77,7 +77,7 @@ void Planner::GrantStreams(const Operation& operation, int wanted, JobLayout* la
   while (layout->streams > 1 && staging() > limits_.pinned_bytes / 4) --layout->streams;
 }
 
-JobPlan Planner::Plan(std::unique_ptr<Operation>* operation, const JobOptions& options, Places places,
+JobPlan Planner::Plan(OperationPtr* operation, const JobOptions& options, Places places,
                       std::string* why) const {
   JobPlan whole{.layout = LayoutOf(**operation, options, std::move(places))};
   GrantStreams(**operation, options.streams, &whole.layout);

@@ -82,7 +82,7 @@ class Planner {
 
   /// The job's arrays whole where they fit, else in rings, and then `operation` is the windowed one; where
   /// that is impossible too, `why` says so. `places` as MakePlaces() has them.
-  JobPlan Plan(std::unique_ptr<Operation>* operation, const JobOptions& options, Places places,
+  JobPlan Plan(OperationPtr* operation, const JobOptions& options, Places places,
                std::string* why) const;
 
  private:

@@ -27,7 +27,7 @@ OutputWay WayOut(const ResultPlace& place) {
 
 }  // namespace
 
-Job::Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
+Job::Job(std::string id, OperationPtr operation, const JobOptions& options,
          const JobContext* context, JobShape shape)
     : id_(std::move(id)),
       identity_(options.identity),

@@ -42,7 +42,7 @@ namespace tilewire::engine {
 /// Thread-safe. Lives as long as a shared_ptr to it, a piece of its output, or a submission of it on a lane.
 class Job : public std::enable_shared_from_this<Job> {
  public:
-  Job(std::string id, std::unique_ptr<Operation> operation, const JobOptions& options,
+  Job(std::string id, OperationPtr operation, const JobOptions& options,
       const JobContext* context, JobShape shape);
 
   ~Job();
@@ -250,7 +250,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool ResultWaits() const { return way_out_ == OutputWay::kInPlace || way_out_ == OutputWay::kStay; }
 
   const std::string id_, identity_;
-  const std::unique_ptr<Operation> operation_;
+  const OperationPtr operation_;
   const JobContext* const context_;
   const bool overlap_;
   const uint32_t lanes_;  ///< of the context's, from the first

@@ -11,6 +11,8 @@ namespace tilewire::engine {
 
 /// One operation on arrays of known shape: sizes, ranges, and the work of a range.
 using Operation = ::tilewire::Problem;
+/// Operations are immutable, so that those who ask for the same work over and over share one.
+using OperationPtr = std::shared_ptr<const Operation>;
 
 /// The operand as it is, as result: what puts an array and what gets one. `name` and `version` are told as
 /// its own and live for ever.

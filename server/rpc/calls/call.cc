@@ -62,7 +62,7 @@ PolicyLimits Call::own_limits() const {
   return policy ? policy->LimitsOf(metadata_.identity) : PolicyLimits();
 }
 
-QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(std::unique_ptr<engine::Operation> operation,
+QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(engine::OperationPtr operation,
                                                               engine::JobOptions options, bool drained) {
   record_.SetOperation(operation->name());
   if (shared_->running.draining() && !drained)
@@ -102,10 +102,13 @@ Status Call::FinalStatus(const Status& status) const {
   return reason.ok() ? status : reason;
 }
 
-void Call::Ended(const Status& status) {
-  const auto job = job_.get();
-  // A joined stream tells only that it was there.
-  record_.End(status, job && stream_number() == 0 ? TimingOf(*job) : Timing());
+void Call::Ended(const Status& status, std::optional<Timing> timing) {
+  if (!timing) {
+    const auto job = job_.get();
+    // A joined stream tells only that it was there.
+    timing = job && stream_number() == 0 ? TimingOf(*job) : Timing();
+  }
+  record_.End(status, *std::move(timing));
   AddRetryPushback(status, &context_);
 }
 

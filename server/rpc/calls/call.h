@@ -6,6 +6,7 @@
 #include <grpcpp/server_context.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/rpc/calls/call_job.h"
@@ -46,7 +47,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
 
   /// Plans are made; admits the job as `options` say, but for identity and times, which are the call's.
   /// UNAVAILABLE `DRAINING` while draining, unless it may be `drained`: fetches what would else be lost.
-  QueueTask<Result<std::shared_ptr<engine::Job>>> OpenJob(std::unique_ptr<engine::Operation> operation,
+  QueueTask<Result<std::shared_ptr<engine::Job>>> OpenJob(engine::OperationPtr operation,
                                                           engine::JobOptions options, bool drained = false);
   /// Joins a running job of the same identity, also while draining. Fails as Engine::Find and Job::Join do.
   Result<std::shared_ptr<engine::Job>> JoinJob(const std::string& id);
@@ -75,8 +76,9 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void TellWindow(int64_t bytes) { record_.SetWindow(bytes); }
   /// Where the time of `job`, the call's, went, and how far away its client is.
   Timing TimingOf(const engine::Job& job) const { return record_.WithDistance(job.timing()); }
-  /// Remembers how the call ended, and what to tell about the time it took.
-  void Ended(const Status& status);
+  /// Remembers how the call ended, and what to tell about the time it took: `timing`, where its client was told
+  /// that already.
+  void Ended(const Status& status, std::optional<Timing> timing = std::nullopt);
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
   void DropJob() { job_.Drop(); }
 

@@ -5,10 +5,10 @@
 namespace tilewire::rpc {
 
 QueueTask<Result<CallJob::JobPtr>> CallJob::Open(grpc::CompletionQueue* queue,
-                                                 std::unique_ptr<engine::Operation> operation,
+                                                 engine::OperationPtr operation,
                                                  engine::JobOptions options) {
   auto job = co_await OnQueue<Result<JobPtr>>(queue, [&](auto resume) {
-    const auto id = engine_->Open(std::move(operation), options, std::move(resume));
+    const auto id = engine_->Open(std::move(operation), std::move(options), std::move(resume));
     Status reason;
     {
       const MutexLock lock(mutex_);

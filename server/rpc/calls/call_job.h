@@ -19,7 +19,7 @@ class CallJob {
   explicit CallJob(engine::Engine* engine) : engine_(engine) {}
 
   /// As Engine::Open; the coroutine goes on on the queue's thread.
-  QueueTask<Result<JobPtr>> Open(grpc::CompletionQueue* queue, std::unique_ptr<engine::Operation> operation,
+  QueueTask<Result<JobPtr>> Open(grpc::CompletionQueue* queue, engine::OperationPtr operation,
                                  engine::JobOptions options);
   /// Fails as Job::Join does.
   Status Join(const JobPtr& job);

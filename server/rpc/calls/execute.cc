@@ -117,7 +117,10 @@ QueueTask<Status> TakeChunk(ExecuteCall& call, const Received& message, TimePoin
                                    .offset = chunk->offset,
                                    .slices = chunk->data,
                                    .received = std::pair(asked, came)};
-  co_return co_await Feed(call, *call.intake, part);
+  const auto taken = call.intake->Take(part);
+  if (!taken) co_return taken.error();
+  if (*taken) co_return Status();
+  co_return co_await FeedOn(call, *call.intake);
 }
 
 /// Whether the next message may come while this one is still here. The first one with bytes is what a job

@@ -2,14 +2,14 @@
 
 namespace tilewire::rpc {
 
-QueueTask<Status> Feed(Call& call, engine::Intake& intake, const engine::Intake::Chunk& chunk) {
-  auto taken = intake.Take(chunk);
-  while (taken && !*taken) {
+QueueTask<Status> FeedOn(Call& call, engine::Intake& intake) {
+  for (;;) {
     co_await OnQueue<bool>(call.queue(),
                            [&](auto resume) { intake.WhenPlaceFree([resume] { resume(true); }); });
-    taken = intake.GoOn();
+    const auto taken = intake.GoOn();
+    if (!taken) co_return taken.error();
+    if (*taken) co_return Status();
   }
-  co_return taken ? Status() : taken.error();
 }
 
 }  // namespace tilewire::rpc

@@ -6,8 +6,8 @@
 
 namespace tilewire::rpc {
 
-/// Brings a chunk into the job, waiting for staging blocks as needed; its slices stay until then. Fails as
-/// Intake::Take does, or with the job's failure.
-QueueTask<Status> Feed(Call& call, engine::Intake& intake, const engine::Intake::Chunk& chunk);
+/// Brings the rest of a chunk that Intake::Take() could not take at once into the job, waiting for staging
+/// blocks as needed; its slices stay until then. Fails as Intake::GoOn does, or with the job's failure.
+QueueTask<Status> FeedOn(Call& call, engine::Intake& intake);
 
 }  // namespace tilewire::rpc

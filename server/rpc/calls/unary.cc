@@ -1,5 +1,7 @@
 #include "server/rpc/calls/unary.h"
 
+#include <utility>
+
 #include "server/base/limits.h"
 #include "server/rpc/calls/feed.h"
 #include "server/rpc/calls/helping.h"
@@ -27,7 +29,8 @@ static_assert(int{v1::RmseResponse::kTimingFieldNumber} == int{v1::ComputeRespon
 /// Everything between the array's bytes and those of the result before it.
 std::string ReplyHeader(const ArraySpec& array) {
   const auto bytes = static_cast<uint64_t>(array.bytes());
-  v1::ArrayResult result;
+  thread_local v1::ArrayResult result;  // keeps what it has allocated
+  result.Clear();
   ToProto(array, result.mutable_spec());
   const std::string spec = result.SerializeAsString();
   std::string header;
@@ -40,12 +43,14 @@ std::string ReplyHeader(const ArraySpec& array) {
 }
 
 /// Everything after the last one's; all of it where results are not in the reply.
-std::string ReplyTail(const UnaryCall& call, const engine::Job& job) {
-  v1::ComputeResponse tail;
+std::string ReplyTail(UnaryCall& call, const engine::Job& job) {
+  thread_local v1::ComputeResponse tail;  // likewise
+  tail.Clear();
   for (size_t i = 0; !job.hands_out() && i < job.operation().results().size(); ++i)
     DescribeResult(job, i, tail.add_results());
   tail.set_numeric_version(std::string(job.operation().numeric_version()));
-  ToProto(call.TimingOf(job), tail.mutable_timing());
+  call.told = call.TimingOf(job);
+  ToProto(*call.told, tail.mutable_timing());
   return tail.SerializeAsString();
 }
 
@@ -62,16 +67,12 @@ QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, con
   for (uint32_t i = 0; i < view.operands.size(); ++i) {
     if (!job->streamed(i)) continue;
     const engine::Intake::Chunk part{.operand = i, .slices = view.operands[i].data};
-    const Status fed = co_await Feed(call, intake, part);
-    if (!fed.ok()) co_return fed;
+    const auto taken = intake.Take(part);
+    if (!taken) co_return taken.error();
+    if (!*taken)
+      if (Status fed = co_await FeedOn(call, intake); !fed.ok()) co_return fed;
   }
   co_return Status();
-}
-
-JobClass ClassOf(const engine::Operation& operation) {
-  int64_t bytes = operation.result_bytes();
-  for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
-  return bytes <= kSmallJobBytes ? JobClass::kSmall : JobClass::kBulk;
 }
 
 Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
@@ -90,7 +91,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   request->options.helped = true;
   const JobClass job_class = ClassOf(*request->operation);
   // Memory for it may have to be made first, which takes long.
-  if (job_class == JobClass::kBulk) Crew::Took(true);
+  if (job_class == JobClass::kBulk) Crew::StaysBusy();
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
   Backlog::Place place(&call.backlog(), job_class, share);
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
@@ -156,16 +157,17 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   if (served.ok()) served = co_await Caught([&] { return handler(*call, &reply); });
   call->request.Clear();
   const Status status = call->FinalStatus(served);
-  call->Ended(status);
+  call->Ended(status, std::exchange(call->told, std::nullopt));
   call->DropJob();
-  call->StartIdleWatch();
   call->idle_watch().writing = true;
   co_await Operation([&](void* tag) {
+    const std::shared_ptr<UnaryCall> alive = call;
     if (status.ok()) {
       call->responder.Finish(reply, grpc::Status::OK, tag);
     } else {
       call->responder.FinishWithError(ToGrpc(status), tag);
     }
+    alive->StartIdleWatch();  // after the reply is on its way; the frame may be gone by now
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include <grpcpp/support/async_unary_call.h>
 
+#include <optional>
+
 #include "server/rpc/calls/call.h"
 #include "server/rpc/transport/receiving.h"
 
@@ -17,6 +19,7 @@ class UnaryCall final : public Call {
   Holding holding;
   grpc::ByteBuffer request;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder;
+  std::optional<Timing> told;  ///< in the reply
 };
 
 /// Computes the reply of a call; the status goes to the client.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
+#include "server/rpc/calls/known_requests.h"
 #include "server/rpc/conversions/convert.h"
 #include "server/rpc/conversions/operations.h"
 
@@ -41,6 +42,18 @@ Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& fie
   return ResidentSpec(operand.spec(), *resident, field + ".spec");
 }
 
+/// What a thread of its own knows already where the header is one that it has seen, else what `parse` makes of
+/// the view.
+template <typename Parse>
+Result<UnaryRequest> Remembered(ParseUnary* method, wire::UnaryView view, const Parse& parse) {
+  KnownRequests& known = KnownRequests::OfThisThread();
+  if (const auto* request = known.Find(method, view)) return request->With(std::move(view));
+  std::string header = view.header;
+  TILEWIRE_ASSIGN_OR_RETURN(UnaryRequest request, parse(std::move(view)));
+  known.Keep(method, std::move(header), request);
+  return request;
+}
+
 /// What is left of a request without the bytes of its operands.
 template <typename Proto>
 Result<Proto> ParseHeader(wire::UnaryView* view) {
@@ -71,6 +84,9 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
     TILEWIRE_ASSIGN_OR_RETURN(specs.emplace_back(), TakeOperand(operand, name, finder, &request));
   }
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, OperationOf(operation, specs));
+  // What is here all at once is computed at once: one launch where there would be a range's and a finish.
+  if (ClassOf(*request.operation) == JobClass::kSmall)
+    if (auto whole = request.operation->Whole()) request.operation = std::move(whole);
   for (size_t i = 0; i < operands.size(); ++i)
     if (request.references.sent(i))
       TILEWIRE_RETURN_IF_ERROR(
@@ -83,6 +99,12 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
 }
 
 }  // namespace
+
+JobClass ClassOf(const engine::Operation& operation) {
+  int64_t bytes = operation.result_bytes();
+  for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
+  return bytes <= kSmallJobBytes ? JobClass::kSmall : JobClass::kBulk;
+}
 
 Status CheckSizes(const UnaryRequest& request) {
   const int64_t room = kMaxUnaryBytes - kReplyOverhead - (request.options.trace ? kTraceOverhead : 0);
@@ -108,47 +130,55 @@ Status CheckMessage(const Received& message) {
 Result<UnaryRequest> ParseRmse(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::RmseRequest::kAFieldNumber, v1::RmseRequest::kBFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::RmseRequest>(&view));
-  v1::Operation operation;
-  operation.mutable_rmse()->Swap(proto.mutable_op());
-  const NamedOperand operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
-  return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
+  return Remembered(&ParseRmse, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+    TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::RmseRequest>(&split));
+    v1::Operation operation;
+    operation.mutable_rmse()->Swap(proto.mutable_op());
+    const NamedOperand operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
+    return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
+  });
 }
 
 Result<UnaryRequest> ParseTranspose(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&view));
-  v1::Operation operation;
-  operation.mutable_transpose()->Swap(proto.mutable_op());
-  const NamedOperand operands[] = {{proto.input(), "input"}};
-  return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
+  return Remembered(&ParseTranspose, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+    TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&split));
+    v1::Operation operation;
+    operation.mutable_transpose()->Swap(proto.mutable_op());
+    const NamedOperand operands[] = {{proto.input(), "input"}};
+    return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
+  });
 }
 
 Result<UnaryRequest> ParseGaussianPdf(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::GaussianPdfRequest>(&view));
-  if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
-  v1::Operation operation;
-  operation.mutable_gaussian_pdf()->Swap(proto.mutable_op());
-  const NamedOperand operands[] = {{proto.input(), "input"}};
-  return MakeRequest(std::move(view), operation, operands, proto.options(), finder);
+  return Remembered(&ParseGaussianPdf, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+    TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::GaussianPdfRequest>(&split));
+    if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
+    v1::Operation operation;
+    operation.mutable_gaussian_pdf()->Swap(proto.mutable_op());
+    const NamedOperand operands[] = {{proto.input(), "input"}};
+    return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
+  });
 }
 
 Result<UnaryRequest> ParseCompute(const Received& message, Finder* finder) {
   TILEWIRE_ASSIGN_OR_RETURN(
       auto view,
       wire::SplitRepeated(message.pieces(), v1::ComputeRequest::kOperandsFieldNumber, kMaxOperands));
-  TILEWIRE_ASSIGN_OR_RETURN(const auto proto, ParseHeader<v1::ComputeRequest>(&view));
-  const size_t wanted = OperandCount(proto.operation());
-  if (wanted == 0) return Fail(NoOperation("operation", OperationNames()));
-  if (static_cast<size_t>(proto.operands_size()) != wanted)
-    return Fail(WrongCount("operands", proto.operands_size(), wanted));
-  std::vector<NamedOperand> operands;
-  for (int i = 0; i < proto.operands_size(); ++i)
-    operands.push_back({proto.operands(i), "operands[" + std::to_string(i) + "]"});
-  return MakeRequest(std::move(view), proto.operation(), operands, proto.options(), finder);
+  return Remembered(&ParseCompute, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+    TILEWIRE_ASSIGN_OR_RETURN(const auto proto, ParseHeader<v1::ComputeRequest>(&split));
+    const size_t wanted = OperandCount(proto.operation());
+    if (wanted == 0) return Fail(NoOperation("operation", OperationNames()));
+    if (static_cast<size_t>(proto.operands_size()) != wanted)
+      return Fail(WrongCount("operands", proto.operands_size(), wanted));
+    std::vector<NamedOperand> operands;
+    for (int i = 0; i < proto.operands_size(); ++i)
+      operands.push_back({proto.operands(i), "operands[" + std::to_string(i) + "]"});
+    return MakeRequest(std::move(split), proto.operation(), operands, proto.options(), finder);
+  });
 }
 
 }  // namespace tilewire::rpc

@@ -5,13 +5,14 @@
 
 #include "proto/wire/codec.h"
 #include "server/engine/engine.h"
+#include "server/rpc/calls/backlog.h"
 #include "server/rpc/conversions/references.h"
 #include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
 
 struct UnaryRequest {
-  std::unique_ptr<engine::Operation> operation;
+  engine::OperationPtr operation;
   wire::UnaryView view;
   engine::JobOptions options;
   References references;
@@ -22,6 +23,8 @@ struct UnaryRequest {
 using ParseUnary = Result<UnaryRequest>(const Received& message, Finder* finder);
 ParseUnary ParseRmse, ParseTranspose, ParseGaussianPdf, ParseCompute;
 
+/// Whether a job is a small one, as admission has it.
+JobClass ClassOf(const engine::Operation& operation);
 /// RESOURCE_EXHAUSTED `USE_EXECUTE` where the results are too large for a reply.
 Status CheckSizes(const UnaryRequest& request);
 /// `LIMIT` for a message that only Execute may have.

@@ -85,7 +85,7 @@ bool Connections::empty() const {
 }
 
 std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& peer) const {
-  const std::string name = PeerName(peer);
+  const std::string& name = PeerName(peer);
   const MutexLock lock(mutex_);
   const auto found = accounts_.find(name);
   return found == accounts_.end() ? nullptr : found->second;

@@ -59,7 +59,9 @@ Peer PeerOf(int fd, const sockaddr_storage& address) {
   return peer;
 }
 
-std::string PeerName(const std::string& peer) {
+namespace {
+
+std::string ReadName(const std::string& peer) {
   std::string name;
   for (size_t i = 0; i < peer.size(); ++i) {
     if (peer[i] == '%' && i + 2 < peer.size() && HexDigit(peer[i + 1]) >= 0 && HexDigit(peer[i + 2]) >= 0) {
@@ -75,8 +77,7 @@ std::string PeerName(const std::string& peer) {
   return name;
 }
 
-std::string PeerGroup(const std::string& peer) {
-  const std::string name = PeerName(peer);
+std::string GroupOf(const std::string& name) {
   const size_t colon = name.rfind(':');
   in_addr v4{};
   in6_addr v6{};
@@ -87,6 +88,31 @@ std::string PeerGroup(const std::string& peer) {
       inet_pton(AF_INET6, name.substr(6, end - 6).c_str(), &v6) == 1)
     return V6(v6, 0).group;
   return name.substr(0, name.find(':'));
+}
+
+/// Calls mostly come where the one before came: what was read of a peer last.
+struct Last {
+  std::string peer, name, group;
+};
+
+const Last& PartsOf(const std::string& peer) {
+  thread_local Last last;
+  if (last.peer != peer || peer.empty()) {
+    last.peer = peer;
+    last.name = ReadName(peer);
+    last.group = GroupOf(last.name);
+  }
+  return last;
+}
+
+}  // namespace
+
+const std::string& PeerName(const std::string& peer) {
+  return PartsOf(peer).name;
+}
+
+const std::string& PeerGroup(const std::string& peer) {
+  return PartsOf(peer).group;
 }
 
 }  // namespace tilewire::rpc

@@ -21,10 +21,10 @@ struct Peer {
 /// Of a connected TCP or unix socket whose other end is at `address`, as accept told.
 Peer PeerOf(int fd, const sockaddr_storage& address);
 
-/// What ServerContext::peer() says in the form of Peer::name.
-std::string PeerName(const std::string& peer);
+/// What ServerContext::peer() says in the form of Peer::name. Good until this thread asks for another's.
+const std::string& PeerName(const std::string& peer);
 
-/// Peer::group of what ServerContext::peer() says; "unix" for all local processes.
-std::string PeerGroup(const std::string& peer);
+/// Peer::group of what ServerContext::peer() says; "unix" for all local processes. Good as PeerName() is.
+const std::string& PeerGroup(const std::string& peer);
 
 }  // namespace tilewire::rpc

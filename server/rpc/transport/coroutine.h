@@ -205,7 +205,7 @@ class [[nodiscard]] Callback final : public Event {
       value_.emplace(std::move(value));
       if (!second_.exchange(true)) return;  // called before await_suspend was through: it goes on by itself
       if constexpr (where == Resumes::kOnQueue) {
-        alarm_.Set(queue_, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
+        alarm_.emplace().Set(queue_, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
       } else {
         awaiter_.resume();
       }
@@ -221,7 +221,7 @@ class [[nodiscard]] Callback final : public Event {
   std::coroutine_handle<> awaiter_;
   std::optional<T> value_;
   std::atomic<bool> second_{false};
-  grpc::Alarm alarm_;
+  std::optional<grpc::Alarm> alarm_;  // costs as much as all the rest, and is seldom needed
 };
 
 /// Awaits a callback and resumes on the thread of `queue`, which is the coroutine's.

@@ -1,5 +1,10 @@
 #include "server/rpc/transport/crew.h"
 
+#include <sched.h>
+
+#include <utility>
+
+#include "server/base/timing.h"
 #include "server/rpc/transport/awaited.h"
 #include "server/rpc/transport/coroutine.h"
 
@@ -9,7 +14,9 @@ namespace {
 /// What the crew's thread that asks is doing.
 struct Duty {
   Crew* crew = nullptr;
-  bool behind = false;  ///< what it does had come before it was waited for
+  int taken = 0;          ///< calls since the queue was seen empty
+  TimePoint awake_until;  ///< after the last call, where another may follow closely
+  TimePoint last;         ///< call
 };
 thread_local Duty duty;
 
@@ -30,7 +37,15 @@ int Crew::resting() const {
 }
 
 void Crew::Took(bool busy) {
-  if (duty.crew != nullptr) duty.crew->CallAnother(busy || duty.behind);
+  if (duty.crew == nullptr) return;
+  const TimePoint now = Clock::now();
+  const auto close = duty.crew->close_;
+  if (now - std::exchange(duty.last, now) < close) duty.awake_until = now + close;
+  duty.crew->CallAnother(busy || ++duty.taken > 1);
+}
+
+void Crew::StaysBusy() {
+  if (duty.crew != nullptr) duty.crew->CallAnother(true);
 }
 
 void Crew::CallAnother(bool in_any_case) {
@@ -61,32 +76,40 @@ bool Crew::TakesTurn() {
   return false;
 }
 
-bool Crew::DoWhatIsThere(bool behind) {
+bool Crew::DoWhatIsThere() {
   void* tag = nullptr;
   bool ok = false;
-  for (;; behind = true) {
+  for (;;) {
     switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
       case grpc::CompletionQueue::TIMEOUT:
+        duty.taken = 0;
         return true;
       case grpc::CompletionQueue::SHUTDOWN:
         return false;
       case grpc::CompletionQueue::GOT_EVENT:
         Awaited::OfThisThread().Leave();
-        duty.behind = behind;
         static_cast<Event*>(tag)->Complete(ok);
     }
   }
 }
 
+bool Crew::Next(void** tag, bool* ok) {
+  while (Clock::now() < duty.awake_until) {
+    const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
+    if (next != grpc::CompletionQueue::TIMEOUT) return next == grpc::CompletionQueue::GOT_EVENT;
+    sched_yield();  // whoever shares the core may have the next call to send
+  }
+  return queue_->Next(tag, ok);
+}
+
 bool Crew::DoNext() {
   void* tag = nullptr;
   bool ok = false;
-  const bool got = queue_->Next(&tag, &ok);
+  const bool got = Next(&tag, &ok);
   {
     const MutexLock lock(mutex_);
     waited_for_ = false;
   }
-  duty.behind = false;
   if (got) static_cast<Event*>(tag)->Complete(ok);
   return got;
 }
@@ -98,10 +121,8 @@ void Crew::Run() {
   }
   duty.crew = this;
   Awaited& awaited = Awaited::OfThisThread();
-  bool looked = false;
-  while (DoWhatIsThere(!looked)) {
-    looked = awaited.any();
-    if (looked) {
+  while (DoWhatIsThere()) {
+    if (awaited.any()) {
       awaited.Look();
     } else if (TakesTurn() && !DoNext()) {
       break;

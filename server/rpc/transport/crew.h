@@ -3,11 +3,13 @@
 // gRPC 1.51 has one epoll set a process. Whichever thread waits in it reads what comes, and where that is for
 // another queue, or for another thread of this one, that thread has to be woken: 10 to 50 us on virtual
 // machines, more than a small call takes. So one thread waits, and does what it read itself; only when calls
-// come faster than one thread can do them, or one stays long, others join it.
+// come faster than one thread can do them, or one stays long, others join it. Where calls follow each other
+// closely it waits awake: a core that sleeps in between takes as long to wake as such a call to be served.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -19,7 +21,10 @@ namespace tilewire::rpc {
 /// on several threads: what is served so must bear that. Thread-safe.
 class Crew {
  public:
-  explicit Crew(grpc::CompletionQueue* queue) : queue_(queue) {}
+  /// `close`: after a call that came less than this after the one before it, the next is waited for awake for
+  /// as long.
+  explicit Crew(grpc::CompletionQueue* queue, std::chrono::microseconds close = {})
+      : queue_(queue), close_(close) {}
   /// After the queue's shutdown, and when nothing can start an operation on it any more: returns when it is
   /// empty.
   ~Crew();
@@ -31,24 +36,28 @@ class Crew {
   /// How many of its threads are not needed now.
   int resting() const;
 
-  /// Said by whoever takes a call: another thread looks after the queue where this one is behind, because the
-  /// call was there before it was waited for, where others have calls too, or where it is `busy` with the
-  /// call for long. No-op on other threads.
+  /// Said by whoever takes a call: another thread looks after the queue where this one is behind, because it
+  /// took a call before this one without finding the queue empty in between, where others have calls too, or
+  /// where it is `busy` with the call for long. No-op on other threads.
   static void Took(bool busy);
+  /// Said later by who turns out to be busy for long.
+  static void StaysBusy();
 
  private:
   void Run();
-  /// Does what there is, without waiting; false: the queue is shut down and empty. `behind`: had the first of
-  /// it been there before anybody looked.
-  bool DoWhatIsThere(bool behind);
+  /// Does what there is, without waiting; false: the queue is shut down and empty.
+  bool DoWhatIsThere();
   /// Waits for an event, and does that; false as above.
   bool DoNext();
+  /// The next event; awake for a moment where calls follow each other closely. False as above.
+  bool Next(void** tag, bool* ok);
   /// Whether this thread is the one that waits. Else it rests until it is called, or the crew ends.
   bool TakesTurn();
   void CallAnother(bool in_any_case);
   void End();
 
   grpc::CompletionQueue* const queue_;
+  const std::chrono::microseconds close_;
   std::vector<std::thread> threads_;
   mutable Mutex mutex_;
   CondVar called_;

@@ -54,12 +54,29 @@ Status Received::Take(grpc::ByteBuffer* buffer) {
   return {};
 }
 
+void Message::AddCopy(const std::byte* data, size_t bytes) {
+  constexpr size_t kFewBytes = 1024;  // a slice costs an allocation and a place in every list on the way
+  if (bytes > kFewBytes) {
+    EndGathered();
+    slices_.emplace_back(data, bytes);
+  } else {
+    gathered_.append(reinterpret_cast<const char*>(data), bytes);
+  }
+}
+
+void Message::EndGathered() {
+  if (gathered_.empty()) return;
+  slices_.emplace_back(gathered_);
+  gathered_.clear();
+}
+
 size_t Message::AddShared(const std::byte* data, size_t bytes, const std::shared_ptr<const void>& hold,
                           const DropSoon& drop) {
   if (bytes <= kMaxCopiedOutputBytes) {
-    slices_.emplace_back(data, bytes);
+    AddCopy(data, bytes);
     return bytes;
   }
+  EndGathered();
   slices_.emplace_back(const_cast<std::byte*>(data), bytes, &Release, new Hold{hold, drop});
   return 0;
 }

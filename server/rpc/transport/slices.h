@@ -46,15 +46,23 @@ class Received {
 /// A message under construction.
 class Message {
  public:
-  void AddCopy(const std::string& bytes) { slices_.emplace_back(bytes); }
-  void AddCopy(const std::byte* data, size_t bytes) { slices_.emplace_back(data, bytes); }
+  void AddCopy(const std::string& bytes) {
+    AddCopy(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  }
+  /// Few bytes share a slice with those beside them.
+  void AddCopy(const std::byte* data, size_t bytes);
   /// Few bytes are copied, others sent from where they are: `hold` keeps them there, and is handed to `drop`
   /// once gRPC has let go of the last of them. Returns how many bytes it copied.
   size_t AddShared(const std::byte* data, size_t bytes, const std::shared_ptr<const void>& hold,
                    const DropSoon& drop);
-  grpc::ByteBuffer Build() { return grpc::ByteBuffer(slices_.data(), slices_.size()); }
+  grpc::ByteBuffer Build() {
+    EndGathered();
+    return grpc::ByteBuffer(slices_.data(), slices_.size());
+  }
 
  private:
+  void EndGathered();
+  std::string gathered_;  ///< of the next slice
   std::vector<grpc::Slice> slices_;
 };
 
