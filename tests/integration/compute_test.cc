@@ -150,6 +150,40 @@ TEST(Compute, WrongRequestsAreNamed) {
   ExpectUnharmed(server);
 }
 
+/// The one thread of calls remembers what requests say beside their bytes: each has its own answer all the same.
+TEST(Compute, WhatIsAskedAgainIsNotMistaken) {
+  TestServer::Options options;
+  options.rpc.queues = 1;
+  TestServer server(options);
+  const auto answer = [&](const v1::ComputeRequest& request) {
+    v1::ComputeResponse response;
+    const auto status = Compute(server, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.results(0);
+  };
+  for (const Example& first : Examples()) {
+    Example other = first, turned = first;
+    other.operands[0] = Floats(kOddElements, 3);
+    for (auto& spec : *turned.open.mutable_operands())  // as many bytes
+      SetSpec(&spec, v1::DTYPE_F32, {kOddShape[1], kOddShape[0]});
+    v1::ComputeRequest longer = RequestOf(first);
+    longer.mutable_operands(0)->mutable_data()->append(4, '\0');
+    for (int round = 0; round < 3; ++round) {
+      for (const Example& example : {first, other, turned}) {
+        std::string version;
+        const std::string expected = Executed(server, example.open, example.operands, &version);
+        EXPECT_EQ(answer(RequestOf(example)).data(), expected);
+      }
+      v1::ComputeResponse response;
+      ExpectError(Compute(server, longer, &response), kInvalid, "BAD_VALUE", "operands[0].data");
+    }
+  }
+  v1::ComputeRequest stored = RequestOf(Examples()[2]);
+  stored.mutable_options()->mutable_store();
+  EXPECT_NE(answer(stored).array(), answer(stored).array());
+  ExpectUnharmed(server);
+}
+
 TEST(Compute, TwoOperationsInOneRequestAreRefused) {
   TestServer server;
   for (const Example& example : Examples()) {

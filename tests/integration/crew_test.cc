@@ -84,6 +84,22 @@ TEST_F(CrewTest, WhoWaitsDoesItAll) {
   EXPECT_EQ(threads.size(), 1U) << "nobody was behind, so nobody had to be woken";
 }
 
+/// It never sleeps once two have come, and goes all the same when it is told to.
+TEST_F(CrewTest, WhoWaitsAwakeDoesWhatComesAndEnds) {
+  Crew crew(&queue_, std::chrono::hours(1));
+  const Ended ended{&queue_};
+  crew.Start(4);
+  for (int i = 0; i < 200; ++i) {
+    std::promise<void> taken;
+    Post(&queue_, [&] {
+      Crew::Took(false);
+      taken.set_value();
+    });
+    taken.get_future().wait();
+  }
+  EXPECT_TRUE(testing::Eventually([&] { return crew.resting() == 3; }));
+}
+
 /// One thread is kept in the middle of something; another one goes on.
 TEST_F(CrewTest, WhoIsBusyIsRelieved) {
   Crew crew(&queue_);
