@@ -1,5 +1,5 @@
-"""Clang reads sources one by one: those that a build compiles together (the builds of people and of releases do not) must be right alone, and who
-touches what a Mutex guards, without it, is an error.
+"""Clang reads sources: those that a build compiles together (the builds of people and of releases do not) must be right alone, and who touches
+what a Mutex guards, without it, is an error. Those with the same flags are read at once (joined.py), and alone if anything seems wrong then.
 
 Usage: thread_safety.py ROOT BUILD [--only REGEX] [--clang PROGRAM] [--jobs N] [--list]
 
@@ -9,7 +9,6 @@ allowed (includes.py). Exit status 1: something is wrong; 77: no clang here that
 """
 import argparse
 import concurrent.futures
-import hashlib
 import json
 import os
 import re
@@ -20,6 +19,8 @@ import sys
 import tempfile
 
 import includes
+import incomplete
+import joined
 
 CLANGS = ("clang++-16", "clang++-17", "clang++-18", "clang++-19", "clang++")
 OLDEST = 16  # older ones do not read libstdc++'s C++20
@@ -83,33 +84,66 @@ def sources(root, build):
     return tree, known, unknown
 
 
-def outside(tree, path):
-    """What `path` includes that is not in the source tree, also through ours: foreign and generated headers."""
+def outside(root, tree, paths):
+    """Text that includes all that `paths` include and that is not in the source tree, also through ours: foreign and generated headers."""
     found = set()
-    for own in tree.reached(path):
-        found.update((kind, header) for _, kind, header in tree.files[own] if header not in tree.files)
-    return found
+    for own in set().union(*(tree.reached(path) for path in paths)):
+        found.update((kind, header) for _, kind, header in tree.files[own]
+                     if header not in tree.files and not os.path.isfile(os.path.join(root, header)))
+    return "".join(f"#include <{header}>\n" if kind == "<" else f'#include "{header}"\n' for kind, header in sorted(found))
 
 
-def precompile(clang, folder, flags, headers):
-    """The headers, read once for all sources with these flags; None where they cannot be read together."""
-    text = "".join(f"#include <{header}>\n" if kind == "<" else f'#include "{header}"\n'
-                   for kind, header in sorted(headers))
-    stem = os.path.join(folder, hashlib.sha256(repr((flags, text)).encode()).hexdigest()[:16])
-    with open(stem + ".h", "w", encoding="utf-8") as file:
-        file.write(text)
-    command = [clang, "-x", "c++-header", *flags, "-Wno-everything", "-fpch-instantiate-templates", stem + ".h", "-o", stem + ".pch"]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    return stem + ".pch" if made.returncode == 0 else None
+class Group:
+    """Sources with the same flags that can be read at once."""
 
+    def __init__(self, clang, root, tree, pool, paths, directory, flags):
+        self.clang, self.root, self.tree, self.pool = clang, root, tree, pool
+        self.paths, self.directory, self.flags = paths, directory, flags
+        self.reading = pool.submit(self.read_all, paths)
 
-def check(clang, root, path, directory, flags, pch):
-    """`pch`: a future of the precompiled headers, or None."""
-    made = pch.result() if pch else None
-    known = ["-include-pch", made] if made else []
-    command = [clang, *flags, *known, *FLAGS, os.path.join(root, path)]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
+    def read(self, *words):
+        """Exit status and what clang says."""
+        done = subprocess.run([self.clang, *self.flags, *words], cwd=self.directory, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    def read_all(self, paths):
+        """By one clang: exit status and what it says."""
+        if len(paths) == 1:
+            return self.read(*FLAGS, os.path.join(self.root, paths[0]))
+        own = [path for path in set().union(*(self.tree.reached(path) for path in paths)) if path.endswith(".h")]
+        with tempfile.TemporaryDirectory() as folder:
+            text, flags = joined.write(folder, self.root, paths, sorted(own), outside(self.root, self.tree, paths))
+            return self.read(*flags, *FLAGS, text)
+
+    def read_each(self, paths):
+        """Those that are wrong, each with what clang says."""
+        with tempfile.TemporaryDirectory() as folder:
+            known = ()
+            if len(paths) > 2:  # foreign and generated headers take longest: read once, where they can be read together
+                header, made = os.path.join(folder, "all.h"), os.path.join(folder, "all.pch")
+                with open(header, "w", encoding="utf-8") as file:
+                    file.write(outside(self.root, self.tree, paths))
+                status, _ = self.read("-x", "c++-header", "-Wno-everything", "-fpch-instantiate-templates", header, "-o", made)
+                known = ("-include-pch", made) if status == 0 else ()
+            readings = {path: self.pool.submit(self.read, *known, *FLAGS, os.path.join(self.root, path)) for path in paths}
+            results = {path: reading.result() for path, reading in readings.items()}
+        return {path: text for path, (status, text) in results.items() if status != 0}
+
+    def wrong(self):
+        """Those that are wrong, each with what clang says of it alone; not always all, if any."""
+        paths, (status, text) = self.paths, self.reading.result()
+        while status != 0:
+            if len(paths) == 1:
+                return {paths[0]: text}
+            suspects = joined.suspects(self.root, paths, text)
+            found = self.read_each(suspects or paths)
+            paths = [path for path in paths if path not in suspects]
+            if found or not suspects or not paths:
+                return found
+            # An error in what is right alone hides others: clang looks at no locks after it.
+            print(f"read once more, for what clang finds only at once is wrong with: {' '.join(suspects)}")
+            status, text = self.read_all(paths)
+        return {}
 
 
 def main():
@@ -132,28 +166,20 @@ def main():
     if clang is None:
         print(f"thread safety: skipped, no clang {OLDEST} or newer here")
         return SKIPPED
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        groups = {}
-        for source in known:
-            path, _, flags = source
-            groups.setdefault((flags, path.startswith("server/engine/")), []).append(source)
-        checks, precompiled = {}, {}
-        for (flags, place), members in sorted(groups.items(), key=lambda group: -len(group[1])):
-            if len(members) > 2:
-                headers = set().union(*(outside(tree, path) for path, _, _ in members))
-                precompiled[flags, place] = pool.submit(precompile, clang, folder, flags, headers)
-        for (flags, place), members in groups.items():  # after all of those, so that none waits for one that is just begun
-            for path, directory, _ in members:
-                checks[path] = pool.submit(check, clang, root, path, directory, flags, precompiled.get((flags, place)))
-        for path, future in checks.items():
-            status, text = future.result()
-            if status != 0:
-                wrong += 1
-                print(f"{path}: not thread-safe, or does not compile alone:\n{text}")
+    groups = {}
+    for path, directory, flags in known:
+        groups.setdefault((directory, flags, path.startswith("server/engine/")), []).append(path)
+    wrong = {}
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        parts = [(part, *place) for place, paths in groups.items() for part in incomplete.split(root, tree, paths)]
+        parts.sort(key=lambda part: -len(part[0]))
+        for group in [Group(clang, root, tree, pool, paths, directory, flags) for paths, directory, flags, _ in parts]:
+            wrong.update(group.wrong())
+    for path, text in wrong.items():
+        print(f"{path}: not thread-safe, or does not compile alone:\n{text}")
     for path in unknown:
         print(f"{path}: not part of this build, not looked at")
-    print(f"thread safety: {len(known)} sources, {wrong} wrong")
+    print(f"thread safety: {len(known)} sources, {len(wrong)} wrong")
     return 1 if wrong or not known else 0
 
 

@@ -92,6 +92,45 @@ class ThreadSafety(unittest.TestCase):
         self.assertIn("2 sources, 1 wrong", output)
         self.assertIn(f"{second}: not thread-safe, or does not compile alone", output)
 
+    def test_a_header_that_another_includes_is_missed(self):
+        header = "#pragma once\ninline int One() { return 1; }\nstruct Whole { int one; };\n"
+        right = "#include \"server/base/one.h\"\nint Right() { return One(); }\n"
+        for wrong in ("int Wrong() { return One(); }\n", "struct Whole;\nint Wrong(Whole* whole) { return whole->one; }\n"):
+            first, second = "server/base/first.cc", "server/base/second.cc"
+            for sources in ({first: right, second: wrong}, {first: wrong, second: right}):
+                status, output = run({"server/base/one.h": header, **sources}, (first, second))
+                self.assertEqual(status, 1, output)
+                self.assertIn("2 sources, 1 wrong", output)
+                self.assertIn(f"{first if sources[first] == wrong else second}: not thread-safe, or does not compile alone", output)
+
+    def test_a_type_that_only_a_template_needs_whole_is_missed(self):
+        sources = {"server/base/owner.h": "#pragma once\n#include <memory>\nstruct Thing;\n"
+                                          "struct Owner { std::unique_ptr<Thing> thing; ~Owner(); };\n",
+                   "server/base/thing.h": "#pragma once\nstruct Thing {};\n",
+                   "server/base/right.cc": "#include \"server/base/owner.h\"\n#include \"server/base/thing.h\"\n"
+                                           "Owner::~Owner() = default;\n",
+                   "server/base/wrong.cc": "#include \"server/base/owner.h\"\nvoid Drop(Owner* owner) { owner->thing.reset(); }\n"}
+        status, output = run(sources, ("server/base/right.cc", "server/base/wrong.cc"))
+        self.assertEqual(status, 1, output)
+        self.assertIn("2 sources, 1 wrong", output)
+        self.assertIn("server/base/wrong.cc: not thread-safe, or does not compile alone", output)
+
+    def test_names_of_a_source_are_its_own(self):
+        text = "namespace {\nint Help() { return 1; }\n}  // namespace\n#define HELP Help()\nint NAME() { return HELP; }\n"
+        paths = ("server/base/first.cc", "server/base/second.cc")
+        sources = {path: text.replace("NAME", name) for path, name in zip(paths, ("main", "Second"))}
+        status, output = run(sources, paths)
+        self.assertEqual((status, output), (0, "thread safety: 2 sources, 0 wrong\n"))
+
+    def test_what_is_right_alone_hides_no_other(self):
+        # As in two programs: the same name twice, which at once is an error after which clang looks at no locks.
+        paths = tuple(f"server/base/{name}.cc" for name in ("first", "second", "third"))
+        wrong = COUNTER.replace("BODIES", "int Counter::Mistake() { return count_; }")
+        sources = dict(zip(paths, ("struct Twice { int a; };\n", "struct Twice { long a, b; };\n", wrong)))
+        status, output = run(sources)
+        self.assertEqual(status, 1, output)
+        self.assertIn("reading variable 'count_' requires holding mutex 'mutex_'", output)
+
 
 if __name__ == "__main__":
     if thread_safety.find_clang(None) is None:
