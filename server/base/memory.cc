@@ -175,7 +175,7 @@ int64_t DefaultPinnedBytes(int64_t usable_bytes) {
 }
 
 int64_t DefaultDistanceBytes(int64_t usable_bytes) {
-  return std::min(512 * kMiB, std::max<int64_t>(0, usable_bytes / 16));
+  return std::min(kGiB, std::max<int64_t>(0, usable_bytes / 16));
 }
 
 }  // namespace tilewire

@@ -25,7 +25,7 @@ int DefaultCpuThreads(const std::string& root = "/");
 /// Default of `--pinned-bytes` for that much usable memory, bytes: an eighth of it, at most 1 GiB.
 int64_t DefaultPinnedBytes(int64_t usable_bytes);
 
-/// Default of `--distance-bytes` for that much usable memory, bytes: a sixteenth of it, at most 512 MiB.
+/// Default of `--distance-bytes` for that much usable memory, bytes: a sixteenth of it, at most 1 GiB.
 int64_t DefaultDistanceBytes(int64_t usable_bytes);
 
 }  // namespace tilewire

@@ -90,15 +90,16 @@ Engine::OpenId Engine::Open(OperationPtr operation, JobOptions options, OnOpened
                                    });
   // True for as long as this call lasts; looked at by its thread alone.
   const auto asking_now = std::make_shared<bool>(true);
-  const auto id = admission_.Request(
-      std::move(demand), deadline,
-      [this, shared, asking_now, asking = std::this_thread::get_id(),
-       on_opened = std::move(on_opened)](Result<Ticket> ticket) {
-        // After a wait the caller comes back to it later, if it was this thread that decided too.
-        const bool at_once = asking == std::this_thread::get_id() && *asking_now;
-        shared->options.helped = shared->options.helped && at_once;
-        on_opened(Admitted(*shared, std::move(ticket)));
-      });
+  const auto id = admission_.Request(std::move(demand), deadline,
+                                     [this, shared, asking_now, asking = std::this_thread::get_id(),
+                                      on_opened = std::move(on_opened)](Result<Ticket> ticket) {
+                                       // After a wait the caller comes back to it later, if it was this
+                                       // thread that decided too.
+                                       const bool at_once =
+                                           asking == std::this_thread::get_id() && *asking_now;
+                                       shared->options.helped = shared->options.helped && at_once;
+                                       on_opened(Admitted(*shared, std::move(ticket)));
+                                     });
   *asking_now = false;
   return id;
 }
@@ -131,18 +132,18 @@ Result<std::shared_ptr<Job>> Engine::MakeJob(Opening& opening) {
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
   SmallLane* const lane = opening.plan.layout.small ? TakeSmallLane() : nullptr;
-  std::shared_ptr<Job> job(new Job(id, opening.operation, options, lane ? &lane->context : &bulk_,
-                                   opening.plan.TakeShape()),
-                           [this, lane](Job* dead) {
-                             {
-                               MutexLock lock(mutex_);
-                               jobs_.erase(dead->id());
-                             }
-                             delete dead;
-                             if (lane) lane->jobs.fetch_sub(1, std::memory_order_relaxed);
-                             MutexLock lock(mutex_);
-                             if (--jobs_alive_ == 0) jobs_gone_.NotifyAll();
-                           });
+  std::shared_ptr<Job> job(
+      new Job(id, opening.operation, options, lane ? &lane->context : &bulk_, opening.plan.TakeShape()),
+      [this, lane](Job* dead) {
+        {
+          MutexLock lock(mutex_);
+          jobs_.erase(dead->id());
+        }
+        delete dead;
+        if (lane) lane->jobs.fetch_sub(1, std::memory_order_relaxed);
+        MutexLock lock(mutex_);
+        if (--jobs_alive_ == 0) jobs_gone_.NotifyAll();
+      });
   {
     MutexLock lock(mutex_);
     jobs_.emplace(id, job);

@@ -38,7 +38,7 @@ struct Config {
   int64_t receive_quota = rpc::kDefaultReceiveQuotaBytes;
   int64_t receive_window = rpc::kDefaultReceiveWindowBytes;  ///< 0: what gRPC estimates
   bool fit_windows = true;     ///< wider ones for connections from afar; off once --receive-window was given
-  int64_t distance_bytes = 0;  ///< for these; 0: a sixteenth of usable memory, 512 MiB at most
+  int64_t distance_bytes = 0;  ///< for these; 0: a sixteenth of usable memory, 1 GiB at most
   int max_connections = 0;     ///< 0: what open files allow, 10,000 at most
   int max_connections_per_peer = 0;  ///< 0: half of max_connections
   int max_failed_calls = rpc::ConnectionLimits().most_failed_calls;

@@ -53,7 +53,7 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
                           "Bytes a stream may send unread; given, it holds from afar too; 0 lets gRPC "
                           "choose, without bounds")));
   flags->push_back(Bytes("distance-bytes", &Config::distance_bytes, kMinReceiveQuotaBytes, kMaxMemoryBytes,
-                         "512MiB or 1/16 of memory", "Bytes for wider windows of connections from afar"));
+                         "1GiB or 1/16 of memory", "Bytes for wider windows of connections from afar"));
   flags->push_back(Default(Whole("max-connections", &Config::max_connections, 1, 1'000'000,
                                  "Connections at once, two open files each; more are closed as they come"),
                            "what open files allow, at most 10000"));

@@ -9,8 +9,8 @@
 namespace tilewire::rpc {
 namespace {
 
-/// How closely calls follow each other that are waited for awake. Where there are few cores their clients need
-/// them.
+/// How closely calls follow each other whose next is waited for awake. Where there are few cores their
+/// clients need them.
 std::chrono::microseconds CloseCalls(int cores) {
   constexpr int kFew = 3;
   return std::chrono::microseconds(cores > kFew ? 400 : 0);

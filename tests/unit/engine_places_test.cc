@@ -27,7 +27,7 @@ Planner::Limits GpuLimits() {
 
 JobLayout PlanOf(const Planner::Limits& limits, const testing::Problem& problem, Places places,
                  bool may_window = false) {
-  auto operation = problem.make();
+  OperationPtr operation = problem.make();
   places.operands.resize(operation->operands().size());
   std::string why;
   const JobOptions options{.may_window = may_window};

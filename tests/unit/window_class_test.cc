@@ -15,8 +15,8 @@ TEST(WindowNeeded, FollowsTheRoundTrip) {
   EXPECT_EQ(WindowNeeded(microseconds(0)), 0);
   EXPECT_EQ(WindowNeeded(microseconds(99)), 0);
   EXPECT_EQ(WindowNeeded(microseconds(100)), kLeast) << "half the rate of a connection is lost from here on";
-  EXPECT_EQ(WindowNeeded(milliseconds(3)), kLeast);
-  EXPECT_EQ(WindowNeeded(milliseconds(10)), 3 * kLeast);
+  EXPECT_EQ(WindowNeeded(microseconds(1700)), kLeast);
+  EXPECT_EQ(WindowNeeded(milliseconds(10)), 6 * kLeast);
   EXPECT_EQ(WindowNeeded(milliseconds(100)), kMost);
   EXPECT_EQ(WindowNeeded(std::chrono::hours(1)), kMost);
 }
@@ -33,8 +33,8 @@ TEST(WindowNeeded, CarriesTheRateUntilItIsTheWidest) {
 TEST(ClassOf, FollowsTheWindow) {
   EXPECT_EQ(ClassOf(0), WindowClass::kNear);
   EXPECT_EQ(ClassOf(kLeast), WindowClass::kMiddle);
-  EXPECT_EQ(ClassOf(WindowNeeded(milliseconds(10))), WindowClass::kMiddle);
-  EXPECT_EQ(ClassOf(WindowNeeded(milliseconds(20))), WindowClass::kFar);
+  EXPECT_EQ(ClassOf(WindowNeeded(milliseconds(5))), WindowClass::kMiddle);
+  EXPECT_EQ(ClassOf(WindowNeeded(milliseconds(10))), WindowClass::kFar);
   EXPECT_EQ(ClassOf(kSealedWideBytes), WindowClass::kFar);
   EXPECT_EQ(ClassOf(kMost), WindowClass::kFar);
 }

@@ -82,8 +82,7 @@ class Planner {
 
   /// The job's arrays whole where they fit, else in rings, and then `operation` is the windowed one; where
   /// that is impossible too, `why` says so. `places` as MakePlaces() has them.
-  JobPlan Plan(OperationPtr* operation, const JobOptions& options, Places places,
-               std::string* why) const;
+  JobPlan Plan(OperationPtr* operation, const JobOptions& options, Places places, std::string* why) const;
 
  private:
   JobLayout LayoutOf(const Operation& operation, const JobOptions& options, Places places) const;

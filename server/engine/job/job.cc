@@ -27,8 +27,8 @@ OutputWay WayOut(const ResultPlace& place) {
 
 }  // namespace
 
-Job::Job(std::string id, OperationPtr operation, const JobOptions& options,
-         const JobContext* context, JobShape shape)
+Job::Job(std::string id, OperationPtr operation, const JobOptions& options, const JobContext* context,
+         JobShape shape)
     : id_(std::move(id)),
       identity_(options.identity),
       operation_(std::move(operation)),

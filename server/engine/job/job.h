@@ -42,8 +42,8 @@ namespace tilewire::engine {
 /// Thread-safe. Lives as long as a shared_ptr to it, a piece of its output, or a submission of it on a lane.
 class Job : public std::enable_shared_from_this<Job> {
  public:
-  Job(std::string id, OperationPtr operation, const JobOptions& options,
-      const JobContext* context, JobShape shape);
+  Job(std::string id, OperationPtr operation, const JobOptions& options, const JobContext* context,
+      JobShape shape);
 
   ~Job();
   /// A timer to cancel when the job is gone.

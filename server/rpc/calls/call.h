@@ -76,8 +76,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void TellWindow(int64_t bytes) { record_.SetWindow(bytes); }
   /// Where the time of `job`, the call's, went, and how far away its client is.
   Timing TimingOf(const engine::Job& job) const { return record_.WithDistance(job.timing()); }
-  /// Remembers how the call ended, and what to tell about the time it took: `timing`, where its client was told
-  /// that already.
+  /// Remembers how the call ended, and what to tell about the time it took: `timing`, where its client was
+  /// told that already.
   void Ended(const Status& status, std::optional<Timing> timing = std::nullopt);
   /// Gives the job's memory back before the call itself ends; only where no coroutine uses the job any more.
   void DropJob() { job_.Drop(); }

@@ -4,8 +4,7 @@
 
 namespace tilewire::rpc {
 
-QueueTask<Result<CallJob::JobPtr>> CallJob::Open(grpc::CompletionQueue* queue,
-                                                 engine::OperationPtr operation,
+QueueTask<Result<CallJob::JobPtr>> CallJob::Open(grpc::CompletionQueue* queue, engine::OperationPtr operation,
                                                  engine::JobOptions options) {
   auto job = co_await OnQueue<Result<JobPtr>>(queue, [&](auto resume) {
     const auto id = engine_->Open(std::move(operation), std::move(options), std::move(resume));

@@ -1,5 +1,5 @@
-// Requests that were taken apart before. Who calls again and again asks the same of other bytes: what the rest of
-// his message says, a few dozen bytes, need not be parsed, checked and planned anew.
+// Requests that were taken apart before. Who calls again and again asks the same of other bytes: what the
+// rest of his message says, a few dozen bytes, need not be parsed, checked and planned anew.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace tilewire::rpc {
 
-/// A few of those that a thread met last; used by that thread alone. None that refers to an array or a region,
-/// or stores its results: what these mean depends on who asks, and when.
+/// A few of those that a thread met last; used by that thread alone. None that refers to an array or a
+/// region, or stores its results: what these mean depends on who asks, and when.
 class KnownRequests {
  public:
   struct Known {

@@ -90,8 +90,10 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
     co_return status;
   request->options.helped = true;
   const JobClass job_class = ClassOf(*request->operation);
-  // Memory for it may have to be made first, which takes long.
-  if (job_class == JobClass::kBulk) Crew::StaysBusy();
+  // Much memory for it may have to be made first, which takes long. Not for what lies there and leaves a few
+  // values: who has that waits for it beside the queue (Awaited).
+  if (static_cast<int64_t>(message.bytes()) + request->operation->result_bytes() > kSmallJobBytes)
+    Crew::StaysBusy();
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
   Backlog::Place place(&call.backlog(), job_class, share);
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
@@ -158,7 +160,6 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   call->request.Clear();
   const Status status = call->FinalStatus(served);
   call->Ended(status, std::exchange(call->told, std::nullopt));
-  call->DropJob();
   call->idle_watch().writing = true;
   co_await Operation([&](void* tag) {
     const std::shared_ptr<UnaryCall> alive = call;
@@ -167,7 +168,9 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
     } else {
       call->responder.FinishWithError(ToGrpc(status), tag);
     }
-    alive->StartIdleWatch();  // after the reply is on its way; the frame may be gone by now
+    // After the reply is on its way; the frame may be gone by now.
+    alive->DropJob();
+    alive->StartIdleWatch();
   });
 }
 

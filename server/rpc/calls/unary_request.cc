@@ -42,8 +42,8 @@ Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& fie
   return ResidentSpec(operand.spec(), *resident, field + ".spec");
 }
 
-/// What a thread of its own knows already where the header is one that it has seen, else what `parse` makes of
-/// the view.
+/// What a thread of its own knows already where the header is one that it has seen, else what `parse` makes
+/// of the view.
 template <typename Parse>
 Result<UnaryRequest> Remembered(ParseUnary* method, wire::UnaryView view, const Parse& parse) {
   KnownRequests& known = KnownRequests::OfThisThread();
@@ -142,26 +142,28 @@ Result<UnaryRequest> ParseRmse(const Received& message, Finder* finder) {
 Result<UnaryRequest> ParseTranspose(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  return Remembered(&ParseTranspose, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
-    TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&split));
-    v1::Operation operation;
-    operation.mutable_transpose()->Swap(proto.mutable_op());
-    const NamedOperand operands[] = {{proto.input(), "input"}};
-    return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
-  });
+  return Remembered(&ParseTranspose, std::move(view),
+                    [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+                      TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&split));
+                      v1::Operation operation;
+                      operation.mutable_transpose()->Swap(proto.mutable_op());
+                      const NamedOperand operands[] = {{proto.input(), "input"}};
+                      return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
+                    });
 }
 
 Result<UnaryRequest> ParseGaussianPdf(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  return Remembered(&ParseGaussianPdf, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
-    TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::GaussianPdfRequest>(&split));
-    if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
-    v1::Operation operation;
-    operation.mutable_gaussian_pdf()->Swap(proto.mutable_op());
-    const NamedOperand operands[] = {{proto.input(), "input"}};
-    return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
-  });
+  return Remembered(&ParseGaussianPdf, std::move(view),
+                    [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+                      TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::GaussianPdfRequest>(&split));
+                      if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
+                      v1::Operation operation;
+                      operation.mutable_gaussian_pdf()->Swap(proto.mutable_op());
+                      const NamedOperand operands[] = {{proto.input(), "input"}};
+                      return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
+                    });
 }
 
 Result<UnaryRequest> ParseCompute(const Received& message, Finder* finder) {

@@ -14,9 +14,9 @@ namespace {
 /// What the crew's thread that asks is doing.
 struct Duty {
   Crew* crew = nullptr;
-  int taken = 0;          ///< calls since the queue was seen empty
-  TimePoint awake_until;  ///< after the last call, where another may follow closely
-  TimePoint last;         ///< call
+  int taken = 0;             ///< calls since the queue was seen empty
+  Clock::duration waited{};  ///< for the last event
+  bool close = false;        ///< the last call came closely after what had been done before it
 };
 thread_local Duty duty;
 
@@ -38,9 +38,7 @@ int Crew::resting() const {
 
 void Crew::Took(bool busy) {
   if (duty.crew == nullptr) return;
-  const TimePoint now = Clock::now();
-  const auto close = duty.crew->close_;
-  if (now - std::exchange(duty.last, now) < close) duty.awake_until = now + close;
+  duty.close = duty.waited < duty.crew->close_;
   duty.crew->CallAnother(busy || ++duty.taken > 1);
 }
 
@@ -88,13 +86,15 @@ bool Crew::DoWhatIsThere() {
         return false;
       case grpc::CompletionQueue::GOT_EVENT:
         Awaited::OfThisThread().Leave();
+        duty.waited = {};
         static_cast<Event*>(tag)->Complete(ok);
     }
   }
 }
 
-bool Crew::Next(void** tag, bool* ok) {
-  while (Clock::now() < duty.awake_until) {
+bool Crew::Next(TimePoint begin, void** tag, bool* ok) const {
+  const TimePoint awake = duty.close ? begin + close_ : begin;
+  while (Clock::now() < awake) {
     const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
     if (next != grpc::CompletionQueue::TIMEOUT) return next == grpc::CompletionQueue::GOT_EVENT;
     sched_yield();  // whoever shares the core may have the next call to send
@@ -105,7 +105,9 @@ bool Crew::Next(void** tag, bool* ok) {
 bool Crew::DoNext() {
   void* tag = nullptr;
   bool ok = false;
-  const bool got = Next(&tag, &ok);
+  const TimePoint begin = Clock::now();
+  const bool got = Next(begin, &tag, &ok);
+  duty.waited = Clock::now() - begin;
   {
     const MutexLock lock(mutex_);
     waited_for_ = false;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "server/base/mutex.h"
+#include "server/base/timing.h"
 
 namespace tilewire::rpc {
 
@@ -21,8 +22,8 @@ namespace tilewire::rpc {
 /// on several threads: what is served so must bear that. Thread-safe.
 class Crew {
  public:
-  /// `close`: after a call that came less than this after the one before it, the next is waited for awake for
-  /// as long.
+  /// `close`: where a call came less than this after there was nothing left to do, what comes next is waited
+  /// for awake, for as long.
   explicit Crew(grpc::CompletionQueue* queue, std::chrono::microseconds close = {})
       : queue_(queue), close_(close) {}
   /// After the queue's shutdown, and when nothing can start an operation on it any more: returns when it is
@@ -49,8 +50,9 @@ class Crew {
   bool DoWhatIsThere();
   /// Waits for an event, and does that; false as above.
   bool DoNext();
-  /// The next event; awake for a moment where calls follow each other closely. False as above.
-  bool Next(void** tag, bool* ok);
+  /// The next event, waited for since `begin`; awake for a moment where calls follow each other closely.
+  /// False as above.
+  bool Next(TimePoint begin, void** tag, bool* ok) const;
   /// Whether this thread is the one that waits. Else it rests until it is called, or the crew ends.
   bool TakesTurn();
   void CallAnother(bool in_any_case);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -46,13 +47,17 @@ Result<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, LanePriority priority,
   const int number = priority == LanePriority::kSmall ? highest : lowest;
   TILEWIRE_RETURN_IF_ERROR(health->Note(
       TILEWIRE_CUDA_STATUS(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, number))));
-  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, stream, health));
+  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, priority, stream, health));
   TILEWIRE_RETURN_IF_ERROR(health->Note(lane->StartClock()));
   return lane;
 }
 
-CudaLane::CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health)
-    : ordinal_(ordinal), stream_(stream), health_(health), thread_([this] { Serve(); }) {
+CudaLane::CudaLane(int ordinal, LanePriority priority, cudaStream_t stream, CudaHealth* health)
+    : ordinal_(ordinal),
+      small_(priority == LanePriority::kSmall),
+      stream_(stream),
+      health_(health),
+      thread_([this] { Serve(); }) {
   pthread_setname_np(thread_.native_handle(), "tw-cuda-lane");
 }
 
@@ -97,8 +102,10 @@ void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done, std::chrono::mi
   submission.submitted = Clock::now();
   turns_.Push([&](bool behind) {
     submission.follows = behind && is_copy;
+    submission.begins_at_once = !behind && small_;
     submission.status = health_->status();
     if (submission.status.ok()) submission.status = health_->Note(EnqueueInOrder(enqueue, submission));
+    if (submission.begins_at_once) submission.launched = Clock::now();
     return std::move(submission);
   });
 }
@@ -106,7 +113,7 @@ void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done, std::chrono::mi
 template <typename EnqueueOn>
 Status CudaLane::EnqueueInOrder(const EnqueueOn& enqueue, Submission& submission) {
   TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaSetDevice(ordinal_)));
-  if (!submission.follows) {
+  if (!submission.follows && !submission.begins_at_once) {
     TILEWIRE_ASSIGN_OR_RETURN(submission.start, TakeEvent());
   }
   TILEWIRE_ASSIGN_OR_RETURN(cudaEvent_t stop, TakeEvent());
@@ -137,7 +144,9 @@ Result<cudaEvent_t> CudaLane::TakeEvent() {
       return event;
     }
   }
-  TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventCreateWithFlags(&event, cudaEventBlockingSync)));
+  // What is small ends before a thread could be asleep.
+  const unsigned flags = small_ ? cudaEventDefault : cudaEventBlockingSync;
+  TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventCreateWithFlags(&event, flags)));
   return event;
 }
 
@@ -195,7 +204,12 @@ Completion CudaLane::Finish(Submission& submission) {
   completion.end = Clock::now();
   completion.begin = submission.submitted;
   if (!completion.status.ok()) return completion;
-  if (const auto placed = WhenItRan(submission, completion.end)) {
+  if (submission.begins_at_once) {
+    // An event at its start, and asking both for their times, would take as long as most such work does.
+    clock_.emplace(submission.submitted, completion.end);
+    completion.begin = std::min(submission.launched, completion.end);
+    std::swap(anchor_, submission.stop);
+  } else if (const auto placed = WhenItRan(submission, completion.end)) {
     completion.begin = placed->begin;
     completion.end = placed->end;
     std::swap(anchor_, submission.stop);

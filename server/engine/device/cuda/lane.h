@@ -24,8 +24,9 @@ namespace tilewire::engine {
 /// file smaller meanwhile: up to 24 KiB as measured, so this is ten times as much.
 inline constexpr size_t kMostByKernel = size_t{256} << 10;
 
-/// Everything submitted is enqueued on the stream at once, between two events; one thread a lane, or one that
-/// lends itself, waits for the events in order (it spins briefly, then sleeps) and calls back. Thread-safe.
+/// Everything submitted is enqueued on the stream at once, between two events or before one; one thread a
+/// lane, or one that lends itself, waits for the events in order (it spins briefly, then sleeps) and calls
+/// back. Thread-safe.
 class CudaLane final : public Lane {
  public:
   /// `health` is the device's and outlives the lane. Fails as the device does.
@@ -55,6 +56,9 @@ class CudaLane final : public Lane {
     /// A copy that was enqueued behind another submission. It has no start event: the device goes from one to
     /// the other, and each event between two copies keeps the bus idle for about a microsecond.
     bool follows = false;
+    /// Small work on an idle lane: its time is from when it was `launched` until its end was noticed.
+    bool begins_at_once = false;
+    TimePoint launched;
     /// Null: never got that far. `enqueued` without `stop`: only the whole stream can be waited for.
     cudaEvent_t start = nullptr, stop = nullptr;
     bool enqueued = false;
@@ -63,7 +67,7 @@ class CudaLane final : public Lane {
     OnComplete done;
   };
 
-  CudaLane(int ordinal, cudaStream_t stream, CudaHealth* health);
+  CudaLane(int ordinal, LanePriority priority, cudaStream_t stream, CudaHealth* health);
   void CopyShared(std::byte* to, const std::byte* from, size_t bytes, OnComplete done);
   /// Puts `enqueue(stream)` between two events, or before one. Never calls back itself.
   template <typename Enqueue>
@@ -86,6 +90,7 @@ class CudaLane final : public Lane {
   std::optional<LaneClock::Placed> WhenItRan(const Submission& submission, TimePoint noticed);
 
   const int ordinal_;
+  const bool small_;  ///< for small jobs
   const cudaStream_t stream_;
   CudaHealth* const health_;
   LaneTurns<Submission> turns_;
