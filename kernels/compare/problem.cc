@@ -12,6 +12,7 @@ class WholeCompare final : public CompareProblem {
  public:
   using CompareProblem::CompareProblem;
   Part part(int64_t) const override { return {&geometry(), geometry().whole(), 0, 0}; }
+  std::unique_ptr<Problem> Whole() const override { return nullptr; }  // it is
   int64_t range_count() const override { return 1; }
   ByteInterval range_bytes(int64_t) const override { return {0, geometry().operand().bytes()}; }
 };

@@ -11,6 +11,7 @@ class WholeRmse final : public RmseProblem {
  public:
   using RmseProblem::RmseProblem;
   Sums sums(int64_t) const override { return {&plan_, plan_.whole(), 0}; }
+  std::unique_ptr<Problem> Whole() const override { return nullptr; }  // it is
   int64_t range_count() const override { return 1; }
   ByteInterval range_bytes(int64_t) const override { return {0, plan_.operand().bytes()}; }
 };

@@ -9,6 +9,7 @@ namespace {
 class WholeTranspose final : public TransposeProblem {
  public:
   using TransposeProblem::TransposeProblem;
+  std::unique_ptr<Problem> Whole() const override { return nullptr; }  // it is
   int64_t range_count() const override { return 1; }
   Range band(int64_t) const override { return plan_.whole(); }
 };

@@ -134,6 +134,8 @@ class Engine {
     std::string why;  ///< it could not run windowed
     TimePoint asked;
   };
+  /// Where it may have to wait: for memory, or first for an order.
+  OpenId Ask(Demand demand, TimePoint deadline, Opening wanted, bool orders, OnOpened on_opened);
   Result<std::shared_ptr<Job>> Admitted(Opening& opening, Result<Ticket> ticket);
   /// A job that has an order, and gets its memory when it lands.
   Result<std::shared_ptr<Job>> Ordered(const std::shared_ptr<Opening>& opening, Result<Order> order);

@@ -81,24 +81,29 @@ Engine::OpenId Engine::Open(OperationPtr operation, JobOptions options, OnOpened
       return 0;
     }
   }
-  // std::function wants its state copyable.
-  const auto shared = std::make_shared<Opening>(std::move(opening));
+  return Ask(std::move(demand), deadline, std::move(opening), orders, std::move(on_opened));
+}
+
+Engine::OpenId Engine::Ask(Demand demand, TimePoint deadline, Opening wanted, bool orders,
+                           OnOpened on_opened) {
+  const auto opening =
+      std::make_shared<Opening>(std::move(wanted));  // std::function wants its state copyable
   if (orders)
     return admission_.RequestOrder(std::move(demand), deadline,
-                                   [this, shared, on_opened = std::move(on_opened)](Result<Order> order) {
-                                     on_opened(Ordered(shared, std::move(order)));
+                                   [this, opening, on_opened = std::move(on_opened)](Result<Order> order) {
+                                     on_opened(Ordered(opening, std::move(order)));
                                    });
   // True for as long as this call lasts; looked at by its thread alone.
   const auto asking_now = std::make_shared<bool>(true);
   const auto id = admission_.Request(std::move(demand), deadline,
-                                     [this, shared, asking_now, asking = std::this_thread::get_id(),
+                                     [this, opening, asking_now, asking = std::this_thread::get_id(),
                                       on_opened = std::move(on_opened)](Result<Ticket> ticket) {
                                        // After a wait the caller comes back to it later, if it was this
                                        // thread that decided too.
                                        const bool at_once =
                                            asking == std::this_thread::get_id() && *asking_now;
-                                       shared->options.helped = shared->options.helped && at_once;
-                                       on_opened(Admitted(*shared, std::move(ticket)));
+                                       opening->options.helped = opening->options.helped && at_once;
+                                       on_opened(Admitted(*opening, std::move(ticket)));
                                      });
   *asking_now = false;
   return id;

@@ -179,6 +179,17 @@ TEST(Compute, WhatIsAskedAgainIsNotMistaken) {
       ExpectError(Compute(server, longer, &response), kInvalid, "BAD_VALUE", "operands[0].data");
     }
   }
+  ArrayCaller calls(server);
+  const auto put = calls.Put(PutOpen(v1::DTYPE_F32, kOddShape), Examples()[0].operands[1]);
+  v1::ComputeRequest resident = RequestOf(Examples()[0]);
+  resident.mutable_operands(1)->Clear();
+  resident.mutable_operands(1)->set_array(put.id);
+  for (int round = 0; round < 3; ++round)
+    EXPECT_EQ(answer(resident).data(), answer(RequestOf(Examples()[0])).data());
+  EXPECT_TRUE(calls.Delete(put.id).ok());
+  v1::ComputeResponse gone;
+  ExpectError(Compute(server, resident, &gone), grpc::StatusCode::NOT_FOUND, "ARRAY", "operands[1].array");
+
   v1::ComputeRequest stored = RequestOf(Examples()[2]);
   stored.mutable_options()->mutable_store();
   EXPECT_NE(answer(stored).array(), answer(stored).array());

@@ -45,9 +45,10 @@ Result<ArraySpec> TakeOperand(const v1::Operand& operand, const std::string& fie
 /// What a thread of its own knows already where the header is one that it has seen, else what `parse` makes
 /// of the view.
 template <typename Parse>
-Result<UnaryRequest> Remembered(ParseUnary* method, wire::UnaryView view, const Parse& parse) {
+Result<UnaryRequest> Remembered(ParseUnary* method, wire::UnaryView view, Finder* finder,
+                                const Parse& parse) {
   KnownRequests& known = KnownRequests::OfThisThread();
-  if (const auto* request = known.Find(method, view)) return request->With(std::move(view));
+  if (auto request = known.Find(method, &view, finder)) return *std::move(request);
   std::string header = view.header;
   TILEWIRE_ASSIGN_OR_RETURN(UnaryRequest request, parse(std::move(view)));
   known.Keep(method, std::move(header), request);
@@ -84,8 +85,8 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
     TILEWIRE_ASSIGN_OR_RETURN(specs.emplace_back(), TakeOperand(operand, name, finder, &request));
   }
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, OperationOf(operation, specs));
-  // What is here all at once is computed at once: one launch where there would be a range's and a finish.
-  if (ClassOf(*request.operation) == JobClass::kSmall)
+  // What is there all at once is computed at once: one launch where there would be a range's and a finish.
+  if (ClassOf(*request.operation) == JobClass::kSmall || !request.references.any_sent())
     if (auto whole = request.operation->Whole()) request.operation = std::move(whole);
   for (size_t i = 0; i < operands.size(); ++i)
     if (request.references.sent(i))
@@ -130,19 +131,20 @@ Status CheckMessage(const Received& message) {
 Result<UnaryRequest> ParseRmse(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::RmseRequest::kAFieldNumber, v1::RmseRequest::kBFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  return Remembered(&ParseRmse, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
-    TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::RmseRequest>(&split));
-    v1::Operation operation;
-    operation.mutable_rmse()->Swap(proto.mutable_op());
-    const NamedOperand operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
-    return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
-  });
+  return Remembered(&ParseRmse, std::move(view), finder,
+                    [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+                      TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::RmseRequest>(&split));
+                      v1::Operation operation;
+                      operation.mutable_rmse()->Swap(proto.mutable_op());
+                      const NamedOperand operands[] = {{proto.a(), "a"}, {proto.b(), "b"}};
+                      return MakeRequest(std::move(split), operation, operands, proto.options(), finder);
+                    });
 }
 
 Result<UnaryRequest> ParseTranspose(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::TransposeRequest::kInputFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  return Remembered(&ParseTranspose, std::move(view),
+  return Remembered(&ParseTranspose, std::move(view), finder,
                     [finder](wire::UnaryView split) -> Result<UnaryRequest> {
                       TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::TransposeRequest>(&split));
                       v1::Operation operation;
@@ -155,7 +157,7 @@ Result<UnaryRequest> ParseTranspose(const Received& message, Finder* finder) {
 Result<UnaryRequest> ParseGaussianPdf(const Received& message, Finder* finder) {
   static constexpr int kOperands[] = {v1::GaussianPdfRequest::kInputFieldNumber};
   TILEWIRE_ASSIGN_OR_RETURN(auto view, wire::SplitUnary(message.pieces(), kOperands));
-  return Remembered(&ParseGaussianPdf, std::move(view),
+  return Remembered(&ParseGaussianPdf, std::move(view), finder,
                     [finder](wire::UnaryView split) -> Result<UnaryRequest> {
                       TILEWIRE_ASSIGN_OR_RETURN(auto proto, ParseHeader<v1::GaussianPdfRequest>(&split));
                       if (!proto.has_op()) return BadValue("op", "not set", "a GaussianOp: mean and stddev");
@@ -170,17 +172,18 @@ Result<UnaryRequest> ParseCompute(const Received& message, Finder* finder) {
   TILEWIRE_ASSIGN_OR_RETURN(
       auto view,
       wire::SplitRepeated(message.pieces(), v1::ComputeRequest::kOperandsFieldNumber, kMaxOperands));
-  return Remembered(&ParseCompute, std::move(view), [finder](wire::UnaryView split) -> Result<UnaryRequest> {
-    TILEWIRE_ASSIGN_OR_RETURN(const auto proto, ParseHeader<v1::ComputeRequest>(&split));
-    const size_t wanted = OperandCount(proto.operation());
-    if (wanted == 0) return Fail(NoOperation("operation", OperationNames()));
-    if (static_cast<size_t>(proto.operands_size()) != wanted)
-      return Fail(WrongCount("operands", proto.operands_size(), wanted));
-    std::vector<NamedOperand> operands;
-    for (int i = 0; i < proto.operands_size(); ++i)
-      operands.push_back({proto.operands(i), "operands[" + std::to_string(i) + "]"});
-    return MakeRequest(std::move(split), proto.operation(), operands, proto.options(), finder);
-  });
+  return Remembered(
+      &ParseCompute, std::move(view), finder, [finder](wire::UnaryView split) -> Result<UnaryRequest> {
+        TILEWIRE_ASSIGN_OR_RETURN(const auto proto, ParseHeader<v1::ComputeRequest>(&split));
+        const size_t wanted = OperandCount(proto.operation());
+        if (wanted == 0) return Fail(NoOperation("operation", OperationNames()));
+        if (static_cast<size_t>(proto.operands_size()) != wanted)
+          return Fail(WrongCount("operands", proto.operands_size(), wanted));
+        std::vector<NamedOperand> operands;
+        for (int i = 0; i < proto.operands_size(); ++i)
+          operands.push_back({proto.operands(i), "operands[" + std::to_string(i) + "]"});
+        return MakeRequest(std::move(split), proto.operation(), operands, proto.options(), finder);
+      });
 }
 
 }  // namespace tilewire::rpc
