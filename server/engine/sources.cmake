@@ -15,7 +15,7 @@ endif()
 set(engine_operation engine/operation/introspection.cc engine/operation/pass.cc)
 set(engine_admission
     engine/admission/admission.cc engine/admission/fair_queue.cc engine/admission/landing.cc engine/admission/leaser.cc
-    engine/admission/memory_plan.cc engine/admission/orders.cc engine/admission/planner.cc engine/admission/rate_limits.cc engine/admission/shares.cc
+    engine/admission/memory_plan.cc engine/admission/orders.cc engine/admission/owner_bounds.cc engine/admission/planner.cc engine/admission/rate_limits.cc engine/admission/shares.cc
     engine/admission/ticket.cc engine/admission/waiting.cc engine/admission/waiting_room.cc)
 set(engine_measure engine/measure/ceilings.cc engine/measure/copy_rates.cc engine/measure/leased_ceilings.cc)
 set(engine_stores

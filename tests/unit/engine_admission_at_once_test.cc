@@ -1,0 +1,73 @@
+// Who is let in without any detour: while everything is there and nobody waits.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "server/engine/admission/admission.h"
+#include "tests/unit/engine_time_testing.h"
+#include "tests/unit/executors.h"
+
+namespace tilewire::engine {
+namespace {
+
+class AtOnceTest : public ::testing::Test {
+ protected:
+  ~AtOnceTest() override { testing::Flush(timer_); }
+  std::optional<Ticket> AtOnce(bool small, int64_t device_bytes, const OwnLimits& own = {}) {
+    Demand demand{.small = small, .device_bytes = device_bytes, .owner = "somebody", .own = own};
+    return admission_.AtOnce(&demand);
+  }
+  EngineStats Stats() const {
+    EngineStats stats;
+    admission_.Snapshot(&stats);
+    return stats;
+  }
+
+  ManualTime time_;
+  Timer timer_{&time_};
+  tilewire::testing::AtOnce executor_;
+  // Small requests own 100 bytes, bulk 700.
+  Admission admission_{{.device_bytes = 800, .pinned_bytes = 80, .max_in_flight = 8}, &timer_, &executor_};
+};
+
+TEST_F(AtOnceTest, TakesWhatFits) {
+  auto most = AtOnce(false, 600);
+  ASSERT_TRUE(most);
+  EXPECT_TRUE(AtOnce(true, 50)) << "and gives it back";
+  EXPECT_EQ(Stats().device_bytes_in_use, 600U);
+  EXPECT_EQ(Stats().jobs_in_flight, 1U);
+  most.reset();
+  EXPECT_EQ(Stats().device_bytes_in_use, 0U);
+  EXPECT_EQ(Stats().jobs_admitted, 2U);
+}
+
+TEST_F(AtOnceTest, WhereItIsNothingNothingHasHappened) {
+  const auto most = AtOnce(false, 600);
+  EXPECT_FALSE(AtOnce(false, 200)) << "there is room for 100";
+  EXPECT_FALSE(AtOnce(false, 5000)) << "never";
+  EXPECT_FALSE(AtOnce(false, 50, {.device_bytes = 10})) << "bounds of owners are looked at elsewhere";
+  const EngineStats stats = Stats();
+  EXPECT_EQ(stats.device_bytes_in_use, 600U);
+  EXPECT_EQ(stats.jobs_in_flight, 1U);
+  EXPECT_EQ(stats.jobs_refused_busy + stats.jobs_refused_limit, 0U) << "who asks on is refused, if need be";
+}
+
+TEST_F(AtOnceTest, OvertakesNobody) {
+  auto most = AtOnce(false, 600);
+  std::optional<Ticket> later;
+  const auto id = admission_.Request({.device_bytes = 300, .owner = "another"}, TimePoint::max(),
+                                     [&](Result<Ticket> ticket) { later = *std::move(ticket); });
+  EXPECT_NE(id, 0U);
+  EXPECT_FALSE(AtOnce(false, 50));
+  most.reset();
+  EXPECT_TRUE(later);
+  EXPECT_TRUE(AtOnce(false, 50));
+}
+
+TEST_F(AtOnceTest, NotOnceItIsClosed) {
+  admission_.Close(Status(Code::kUnavailable, "DRAINING", "closed"));
+  EXPECT_FALSE(AtOnce(true, 1));
+}
+
+}  // namespace
+}  // namespace tilewire::engine
