@@ -2,8 +2,12 @@
 // version, the same refusals, and a word to who uses both.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "tests/integration/arrays.h"
 #include "tests/integration/helpers.h"
+#include "tests/integration/regions.h"
 
 namespace tilewire::testing {
 namespace {
@@ -193,6 +197,52 @@ TEST(Compute, WhatIsAskedAgainIsNotMistaken) {
   v1::ComputeRequest stored = RequestOf(Examples()[2]);
   stored.mutable_options()->mutable_store();
   EXPECT_NE(answer(stored).array(), answer(stored).array());
+}
+
+TEST(Compute, WhatOneCallerMayAskAnotherMayNot) {
+  auto options = ArrayOptions();
+  options.rpc.queues = 1;
+  TestServer server(options);
+  ArrayCaller me(server), other(server, "other");
+  const std::string a = Floats(kOddElements, 1);
+  const std::string id = me.Put(PutOpen(v1::DTYPE_F32, kOddShape), a).id;
+  v1::ComputeRequest request = RequestOf({RmseOpen(v1::DTYPE_F32, kOddShape), {a, a}});
+  request.mutable_operands(1)->Clear();
+  request.mutable_operands(1)->set_array(id);
+  v1::ComputeResponse response;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(me.kernels->Compute(me.Context().get(), request, &response).ok());
+    ExpectError(other.kernels->Compute(other.Context().get(), request, &response),
+                grpc::StatusCode::NOT_FOUND, "ARRAY", "operands[1].array", id);
+  }
+}
+
+/// What comes from a region comes block by block, also for a unary call.
+TEST(Compute, OfRegionsThatDoNotFitPassesThroughAWindow) {
+  auto options = RegionOptions();
+  options.engine.device_bytes = 8 << 20;
+  options.engine.block_bytes = 1 << 20;
+  TestServer server(options);
+  RegionCaller caller(server);
+  constexpr int64_t kElements = 4 << 20;
+  const std::string sent = Floats(1000, 7);
+  SharedFile input(kElements * 4), output(kElements * 4);
+  for (size_t at = 0; at < input.bytes(); at += sent.size())
+    std::memcpy(input.data() + at, sent.data(), std::min(sent.size(), input.bytes() - at));
+  v1::ComputeRequest request;
+  *request.mutable_operation() = OperationOf(GaussianOpen(v1::DTYPE_F32, {kElements}, 0.5, 0.25));
+  SetSpec(request.add_operands()->mutable_spec(), v1::DTYPE_F32, {kElements});
+  At(request.mutable_operands(0)->mutable_region(), caller.Register(input), 0);
+  At(request.mutable_options()->mutable_result_region(), caller.Register(output), 0);
+  v1::ComputeResponse response, first;
+  const auto status = caller.kernels->Compute(caller.Context().get(), request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::ComputeRequest small = RequestOf({GaussianOpen(v1::DTYPE_F32, {1000}, 0.5, 0.25), {sent}});
+  ASSERT_TRUE(caller.kernels->Compute(caller.Context().get(), small, &first).ok());
+  const std::string& expected = first.results(0).data();
+  for (size_t at = 0; at < output.bytes(); at += expected.size())
+    ASSERT_EQ(
+        std::memcmp(output.data() + at, expected.data(), std::min(expected.size(), output.bytes() - at)), 0);
 }
 
 TEST(Compute, TwoOperationsInOneRequestAreRefused) {

@@ -49,12 +49,12 @@ void KnownRequests::Keep(ParseUnary* method, std::string header, const UnaryRequ
   const bool in_region = std::any_of(options.regions.begin(), options.regions.end(),
                                      [](const engine::RegionPart& part) { return static_cast<bool>(part); });
   if (header.size() > kLongestHeader || options.store || options.result_region || in_region) return;
-  Known& known = known_[PlaceOf(header)];
-  known = {method, std::move(header), request.operation, options, {}};
+  Known known{method, std::move(header), request.operation, options, {}};
   for (const engine::ArrayUse& array : options.residents)
     known.arrays.push_back(array ? array->id() : std::string());
   known.options.residents.clear();
   known.options.regions.clear();
+  known_[PlaceOf(known.header)] = std::move(known);
 }
 
 }  // namespace tilewire::rpc

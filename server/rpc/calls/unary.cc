@@ -75,6 +75,17 @@ QueueTask<Status> FeedAll(UnaryCall& call, std::shared_ptr<engine::Job> job, con
   co_return Status();
 }
 
+/// Memory for these may have to be made first, which takes long; but not for operands that lie at the device.
+/// Whose operands all do, and who leaves a few values, is waited for beside the queue (Awaited).
+int64_t BytesToPlace(const UnaryRequest& request) {
+  const auto operands = request.operation->operands();
+  const auto& residents = request.options.residents;
+  int64_t bytes = request.operation->result_bytes();
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (i >= residents.size() || !residents[i]) bytes += operands[i].bytes();
+  return bytes;
+}
+
 Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
   const std::string& share = call.share();
   // What is sent tells already that a job is no small one.
@@ -90,10 +101,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
     co_return status;
   request->options.helped = true;
   const JobClass job_class = ClassOf(*request->operation);
-  // Much memory for it may have to be made first, which takes long. Not for what lies there and leaves a few
-  // values: who has that waits for it beside the queue (Awaited).
-  if (static_cast<int64_t>(message.bytes()) + request->operation->result_bytes() > kSmallJobBytes)
-    Crew::StaysBusy();
+  if (BytesToPlace(*request) > kSmallJobBytes) Crew::StaysBusy();
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
   Backlog::Place place(&call.backlog(), job_class, share);
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
@@ -160,17 +168,15 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   call->request.Clear();
   const Status status = call->FinalStatus(served);
   call->Ended(status, std::exchange(call->told, std::nullopt));
+  call->DropJob();
+  call->StartIdleWatch();
   call->idle_watch().writing = true;
   co_await Operation([&](void* tag) {
-    const std::shared_ptr<UnaryCall> alive = call;
     if (status.ok()) {
       call->responder.Finish(reply, grpc::Status::OK, tag);
     } else {
       call->responder.FinishWithError(ToGrpc(status), tag);
     }
-    // After the reply is on its way; the frame may be gone by now.
-    alive->DropJob();
-    alive->StartIdleWatch();
   });
 }
 

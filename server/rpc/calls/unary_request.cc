@@ -1,5 +1,6 @@
 #include "server/rpc/calls/unary_request.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,7 +87,11 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
   }
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, OperationOf(operation, specs));
   // What is there all at once is computed at once: one launch where there would be a range's and a finish.
-  if (ClassOf(*request.operation) == JobClass::kSmall || !request.references.any_sent())
+  // What is large and comes from regions of the host comes block by block.
+  const auto& arrays = request.references.arrays;
+  const bool there =
+      std::all_of(arrays.begin(), arrays.end(), [](const auto& array) { return array != nullptr; });
+  if (there || ClassOf(*request.operation) == JobClass::kSmall)
     if (auto whole = request.operation->Whole()) request.operation = std::move(whole);
   for (size_t i = 0; i < operands.size(); ++i)
     if (request.references.sent(i))

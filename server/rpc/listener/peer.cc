@@ -98,9 +98,8 @@ struct Last {
 const Last& PartsOf(const std::string& peer) {
   thread_local Last last;
   if (last.peer != peer || peer.empty()) {
-    last.peer = peer;
-    last.name = ReadName(peer);
-    last.group = GroupOf(last.name);
+    std::string name = ReadName(peer), group = GroupOf(name);
+    last = {peer, std::move(name), std::move(group)};
   }
   return last;
 }

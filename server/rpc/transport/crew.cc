@@ -99,6 +99,7 @@ bool Crew::Next(TimePoint begin, void** tag, bool* ok) const {
     if (next != grpc::CompletionQueue::TIMEOUT) return next == grpc::CompletionQueue::GOT_EVENT;
     sched_yield();  // whoever shares the core may have the next call to send
   }
+  duty.close = false;
   return queue_->Next(tag, ok);
 }
 

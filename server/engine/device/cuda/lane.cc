@@ -22,7 +22,8 @@ constexpr auto kCopySpin = std::chrono::microseconds(200);
 /// server's time beyond the kernel fell from 173 to 105 µs for 2 GiB.
 constexpr auto kLongSpin = std::chrono::milliseconds(1);
 
-cudaError_t Wait(cudaEvent_t event, std::chrono::microseconds spin) {
+/// `sleeps`: the event was made for those who sleep until it is over.
+cudaError_t Wait(cudaEvent_t event, std::chrono::microseconds spin, bool sleeps) {
   const TimePoint begin = Clock::now(), until = begin + spin;
   for (TimePoint now = begin; now < until; now = Clock::now()) {
     const cudaError_t error = cudaEventQuery(event);
@@ -32,7 +33,12 @@ cudaError_t Wait(cudaEvent_t event, std::chrono::microseconds spin) {
       while (Clock::now() - now < std::chrono::microseconds(2)) {
       }
   }
-  return cudaEventSynchronize(event);
+  if (sleeps) return cudaEventSynchronize(event);
+  for (;;) {  // others keep the device busy, or it hangs
+    std::this_thread::sleep_for(kSpin);
+    const cudaError_t error = cudaEventQuery(event);
+    if (error != cudaErrorNotReady) return error;
+  }
 }
 
 }  // namespace
@@ -102,7 +108,8 @@ void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done, std::chrono::mi
   submission.submitted = Clock::now();
   turns_.Push([&](bool behind) {
     submission.follows = behind && is_copy;
-    submission.begins_at_once = !behind && small_;
+    const bool idle = unfinished_.fetch_add(1) == 0;
+    submission.begins_at_once = idle && small_;
     submission.status = health_->status();
     if (submission.status.ok()) submission.status = health_->Note(EnqueueInOrder(enqueue, submission));
     if (submission.begins_at_once) submission.launched = Clock::now();
@@ -144,7 +151,7 @@ Result<cudaEvent_t> CudaLane::TakeEvent() {
       return event;
     }
   }
-  // What is small ends before a thread could be asleep.
+  // What is small ends before a thread could be asleep, and needs no interrupt to tell of its end.
   const unsigned flags = small_ ? cudaEventDefault : cudaEventBlockingSync;
   TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventCreateWithFlags(&event, flags)));
   return event;
@@ -161,7 +168,7 @@ Status CudaLane::StartClock() {
   for (int i = 0; i < 2; ++i) {
     const TimePoint earliest = Clock::now();
     TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(cudaEventRecord(anchor_, stream_)));
-    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(Wait(anchor_, kSpin)));
+    TILEWIRE_RETURN_IF_ERROR(TILEWIRE_CUDA_STATUS(Wait(anchor_, kSpin, !small_)));
     clock_.emplace(earliest, Clock::now());
   }
   return {};
@@ -197,16 +204,17 @@ Completion CudaLane::Finish(Submission& submission) {
   completion.status = submission.status;
   if (submission.stop || submission.enqueued) {
     const cudaError_t error =
-        submission.stop ? Wait(submission.stop, submission.spin) : cudaStreamSynchronize(stream_);
+        submission.stop ? Wait(submission.stop, submission.spin, !small_) : cudaStreamSynchronize(stream_);
     const Status waited = health_->Note(ToStatus(error, "execution on a stream", __FILE__, __LINE__));
     if (completion.status.ok()) completion.status = waited;
   }
+  unfinished_.fetch_sub(1);
   completion.end = Clock::now();
   completion.begin = submission.submitted;
   if (!completion.status.ok()) return completion;
   if (submission.begins_at_once) {
     // An event at its start, and asking both for their times, would take as long as most such work does.
-    clock_.emplace(submission.submitted, completion.end);
+    clock_->Restart(submission.submitted, completion.end);
     completion.begin = std::min(submission.launched, completion.end);
     std::swap(anchor_, submission.stop);
   } else if (const auto placed = WhenItRan(submission, completion.end)) {

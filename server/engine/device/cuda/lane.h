@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -94,6 +95,7 @@ class CudaLane final : public Lane {
   const cudaStream_t stream_;
   CudaHealth* const health_;
   LaneTurns<Submission> turns_;
+  std::atomic<int> unfinished_{0};  ///< submissions that the device may still have to do
   Mutex events_mutex_;
   std::vector<cudaEvent_t> free_events_ TILEWIRE_GUARDED_BY(events_mutex_);
   /// Used by whoever serves, so by one thread at a time.

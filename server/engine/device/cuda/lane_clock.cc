@@ -4,6 +4,12 @@
 
 namespace tilewire::engine {
 
+void LaneClock::Restart(TimePoint earliest, TimePoint latest) {
+  earliest_ = earliest;
+  latest_ = latest;
+  last_end_ = std::max(last_end_, latest);
+}
+
 LaneClock::Placed LaneClock::Place(Duration length, Duration stop, TimePoint submitted, TimePoint noticed,
                                    bool at_most) {
   length = std::max(length, Duration::zero());
