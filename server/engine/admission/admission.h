@@ -108,8 +108,8 @@ class Admission {
   /// the last place of who has most. A waiting request is refused `BUSY` then, or after queue_seconds,
   /// DEADLINE_EXCEEDED `DEADLINE` at `deadline`.
   Id Request(Demand demand, TimePoint deadline, Decision decision);
-  /// The same for who finds that everything is there and nobody waits, which costs less. Nothing where that is
-  /// not so, or better looked at by Request(): he has nothing then.
+  /// The same for who finds that everything is there and nobody waits, which costs less. Nothing where that
+  /// is not so, or better looked at by Request(): he has nothing then.
   std::optional<Ticket> AtOnce(Demand* demand);
   /// The same in two steps, for who has yet to send what the memory is for: as many as may be in flight have
   /// an order (Orders). Refused as a request would be that comes now; may wait for the order, as long as for
