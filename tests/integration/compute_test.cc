@@ -220,7 +220,7 @@ TEST(Compute, WhatOneCallerMayAskAnotherMayNot) {
 /// What comes from a region comes block by block, also for a unary call.
 TEST(Compute, OfRegionsThatDoNotFitPassesThroughAWindow) {
   auto options = RegionOptions();
-  options.engine.device_bytes = 8 << 20;
+  options.engine.device_bytes = 16 << 20;
   options.engine.block_bytes = 1 << 20;
   TestServer server(options);
   RegionCaller caller(server);
