@@ -113,7 +113,7 @@ TEST(LaneClock, WorkThatIsNoticedAtOnceSharpensWhatFollows) {
 TEST(LaneClock, StartsAfreshWithWorkThatWasNotMeasured) {
   LaneClock clock(At(0), At(10));
   clock.Restart(At(1e6), At(1e6 + 15));
-  const auto placed = clock.Place(microseconds(20), microseconds(30), At(1e6 + 5), At(1e6 + 60));
+  const auto placed = clock.Place(microseconds(40), microseconds(30), At(1e6 + 5), At(1e6 + 60));
   EXPECT_GE(placed.begin, At(1e6 + 15)) << "not before what came before it was over";
   EXPECT_GE(placed.end, At(1e6 + 30) - microseconds(2)) << "30 us after an end that is known to 15";
   EXPECT_LE(placed.end, At(1e6 + 45) + microseconds(2));

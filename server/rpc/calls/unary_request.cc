@@ -87,7 +87,8 @@ Result<UnaryRequest> MakeRequest(wire::UnaryView view, const v1::Operation& oper
   }
   TILEWIRE_ASSIGN_OR_RETURN(request.operation, OperationOf(operation, specs));
   // What is there all at once is computed at once: one launch where there would be a range's and a finish.
-  // What is large and comes from regions of the host comes block by block.
+  // What is large and comes from regions of the host comes block by block. Not left to the engine, so that it
+  // is made once for all requests that are alike (KnownRequests).
   const auto& arrays = request.references.arrays;
   const bool there =
       std::all_of(arrays.begin(), arrays.end(), [](const auto& array) { return array != nullptr; });

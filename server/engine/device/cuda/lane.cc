@@ -109,7 +109,7 @@ void CudaLane::Submit(const EnqueueOn& enqueue, OnComplete done, std::chrono::mi
   turns_.Push([&](bool behind) {
     submission.follows = behind && is_copy;
     const bool idle = unfinished_.fetch_add(1) == 0;
-    submission.begins_at_once = idle && small_;
+    submission.begins_at_once = idle && small_ && !is_copy;
     submission.status = health_->status();
     if (submission.status.ok()) submission.status = health_->Note(EnqueueInOrder(enqueue, submission));
     if (submission.begins_at_once) submission.launched = Clock::now();
@@ -213,7 +213,7 @@ Completion CudaLane::Finish(Submission& submission) {
   completion.begin = submission.submitted;
   if (!completion.status.ok()) return completion;
   if (submission.begins_at_once) {
-    // An event at its start, and asking both for their times, would take as long as most such work does.
+    // A call waits for this: another event, and asking both for their times, would make it longer.
     clock_->Restart(submission.submitted, completion.end);
     completion.begin = std::min(submission.launched, completion.end);
     std::swap(anchor_, submission.stop);

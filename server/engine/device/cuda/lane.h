@@ -57,7 +57,7 @@ class CudaLane final : public Lane {
     /// A copy that was enqueued behind another submission. It has no start event: the device goes from one to
     /// the other, and each event between two copies keeps the bus idle for about a microsecond.
     bool follows = false;
-    /// Small work on an idle lane: its time is from when it was `launched` until its end was noticed.
+    /// A small launch on an idle lane: its time is from when it was `launched` until its end was noticed.
     bool begins_at_once = false;
     TimePoint launched;
     /// Null: never got that far. `enqueued` without `stop`: only the whole stream can be waited for.

@@ -22,7 +22,8 @@ class LaneClock {
   /// The anchor happened between these two points.
   LaneClock(TimePoint earliest, TimePoint latest) : earliest_(earliest), latest_(latest) {}
 
-  /// Work that was not measured came on an idle lane, and ended between these two: the new anchor.
+  /// Work that was not measured came on an idle lane, and ended between these two: the new anchor. What comes
+  /// is placed behind it.
   void Restart(TimePoint earliest, TimePoint latest);
   /// Work of this length that stopped so long after the anchor. Placed within [submitted, noticed] and not
   /// before the end of what was placed last, since a lane runs its work in order. Its stop is the anchor from
