@@ -39,6 +39,7 @@ engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
   return {
       .lanes = config.lanes,
       .small_lanes = std::clamp(DefaultCpuThreads() / 4, 1, 4),
+      .host_bytes = config.host_bytes,
       .block_bytes = config.block_bytes,
       .fit_blocks = config.fit_blocks,
       .measure_copies = true,
@@ -135,7 +136,7 @@ ops::Confinement ConfinementOf(const ops::Config& config) {
 }
 
 int MostThreads(const ops::Config& config) {
-  return DefaultCpuThreads() + EngineOptionsOf(config).small_lanes + config.lanes + 160;
+  return DefaultCpuThreads() + 2 * EngineOptionsOf(config).small_lanes + config.lanes + 160;
 }
 
 }  // namespace tilewire

@@ -33,7 +33,10 @@ nlohmann::ordered_json StatJson(const OperationSpec* spec, const CallStats& stat
 /// The total of a scenario's operations, with what all of them have in common.
 nlohmann::ordered_json TotalJson(const std::vector<OperationSpec>& operations, const CallStats& total,
                                  double seconds);
-/// Up to `at_most` traced calls, each nearest to its operation's median; different operations first.
+/// A traced call of a study.
+nlohmann::ordered_json StudyTraceJson(const std::string& name, const client::Reply& reply);
+/// Up to `at_most` traced calls, each nearest to its operation's median; different operations
+/// first.
 nlohmann::ordered_json TracesJson(const std::vector<OperationSpec>& operations, const Measured& measured,
                                   size_t at_most);
 nlohmann::ordered_json ServerJson(const ServerFacts& server);

@@ -152,12 +152,14 @@ StudyResult RunStudy(const StudyOptions& options, const StudyServer& server, con
     if (on_point) on_point(done, all);
     ++done;
   };
+  const auto largest = static_cast<size_t>(std::ranges::max_element(options.sizes) - options.sizes.begin());
   for (size_t size = 0; size < options.sizes.size(); ++size)
     for (const Via via : options.vias) {
       const StudyPlace place{size, via};
       bool ready = false;
       if (!Prepare(server, place, stop, &ready, &result)) return result;
       if (ready && !MeasurePlace(options, server, place, stop, next, &result)) return result;
+      if (ready && size == largest && !TracePlace(server, place, stop, &result)) return result;
     }
   return result;
 }

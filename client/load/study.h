@@ -80,6 +80,15 @@ struct StudyServer {
   std::function<Answer(const StudyPlace& place, uint32_t input, const Tuning& tuning,
                        const std::stop_token& stop)>
       call;
+  /// The same with the first input, keeping its spans; empty: no call is traced.
+  std::function<Answer(const StudyPlace& place, const Tuning& tuning, const std::stop_token& stop)> trace;
+};
+
+/// A typical call at the largest size with what is recommended there.
+struct StudyTrace {
+  StudyPlace place;
+  bool overlap = true;
+  client::Reply reply;
 };
 
 struct StudyResult {
@@ -89,6 +98,7 @@ struct StudyResult {
   };
   std::vector<StudyPoint> points;  ///< with overlap, then without, of each configuration
   std::vector<LeftOut> left_out;
+  std::vector<StudyTrace> traces;  ///< of each way, with overlap and without
   bool interrupted = false, lost = false;
 };
 
@@ -102,6 +112,11 @@ StudyResult RunStudy(const StudyOptions& options, const StudyServer& server, con
 /// fewest lanes, whose rate with overlap is within 3% of the best; the server's own choices count as least.
 /// None where nothing was measured.
 std::optional<Recommendation> Recommend(const std::vector<StudyPoint>& points, Via via);
+
+/// Adds the traces of `place`, which is ready and was measured: a few calls each way in turns, of which the
+/// one with the median latency is kept. False when the study must end.
+bool TracePlace(const StudyServer& server, const StudyPlace& place, const std::stop_token& stop,
+                StudyResult* result);
 
 /// The stage that the server named most often; empty where it named none.
 std::string BottleneckOf(const CallStats& stats);

@@ -35,8 +35,8 @@ class StudyService {
     return service_->Prepare(0, stop);
   }
 
-  Answer Make(uint32_t input, const Tuning& tuning, const std::stop_token& stop) {
-    return service_->Make({.operation = 0, .input = input}, tuning, stop);
+  Answer Make(const Request& request, const Tuning& tuning, const std::stop_token& stop) {
+    return service_->Make(request, tuning, stop);
   }
 
  private:
@@ -120,14 +120,17 @@ int RunStudyCommand(const Globals& globals, const StudyOptions& arguments, const
   {
     StudyService service(globals, options, operations);
     StatusLine line;
-    study = RunStudy(options,
-                     {.prepare = [&](const StudyPlace& place,
-                                     const std::stop_token& stop) { return service.Prepare(place, stop); },
-                      .call = [&](const StudyPlace&, uint32_t input, const Tuning& tuning,
-                                  const std::stop_token& stop) { return service.Make(input, tuning, stop); }},
-                     interrupt.token(), [&](size_t done, size_t all) {
-                       line.Show("point " + std::to_string(done + 1) + " of " + std::to_string(all));
-                     });
+    study = RunStudy(
+        options,
+        {.prepare = [&](const StudyPlace& place,
+                        const std::stop_token& stop) { return service.Prepare(place, stop); },
+         .call = [&](const StudyPlace&, uint32_t input, const Tuning& tuning,
+                     const std::stop_token& stop) { return service.Make({.input = input}, tuning, stop); },
+         .trace = [&](const StudyPlace&, const Tuning& tuning,
+                      const std::stop_token& stop) { return service.Make({.trace = true}, tuning, stop); }},
+        interrupt.token(), [&](size_t done, size_t all) {
+          line.Show("point " + std::to_string(done + 1) + " of " + std::to_string(all));
+        });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CallStats total;

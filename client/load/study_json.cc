@@ -195,6 +195,11 @@ ordered_json StudyJson(const StudyOptions& options, const std::vector<OperationS
     json["ceilings"] = ordered_json::object();
     for (const auto& [name, rate] : server.ceilings->bytes_per_second) json["ceilings"][name] = rate;
   }
+  for (const StudyTrace& trace : study.traces)
+    json["traces"].push_back(StudyTraceJson(operations[trace.place.size].name + " " +
+                                                InWords(trace.place.via) +
+                                                (trace.overlap ? ", with overlap" : ", one after the other"),
+                                            trace.reply));
   json["study"] = ordered_json::array();
   for (const StudyPoint& point : study.points)
     json["study"].push_back(PointJson(operations.front(), point));  // sizes differ, no more

@@ -10,9 +10,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Of one call, both sides together. With three calls to a result and some 150 bytes a span its page stays
-/// under a megabyte.
-constexpr size_t kMaxSpans = 1500;
+/// Of one call, both sides together. With three calls to a run, up to six to a study, and some 150 bytes a
+/// span a page stays under a megabyte.
+constexpr size_t kMaxSpans = 1500, kMaxSpansOfStudy = 700;
 
 bool OnLane(client::Stage stage) {
   return stage == client::Stage::kH2D || stage == client::Stage::kKernel || stage == client::Stage::kD2H;
@@ -51,14 +51,14 @@ ordered_json SpanJson(const DrawnSpan& span) {
   return json;
 }
 
-ordered_json TraceJson(const OperationSpec& spec, const client::Reply& reply) {
-  ordered_json json{{"operation", spec.name}, {"wall_us", reply.client_wall_us}};
+ordered_json TraceJson(const std::string& name, const client::Reply& reply, size_t most) {
+  ordered_json json{{"operation", name}, {"wall_us", reply.client_wall_us}};
   if (reply.timing.overlap) json["overlap"] = *reply.timing.overlap;
   json["clock_error_us"] = Nanoseconds(reply.trace->clock_error_us);
   std::vector<DrawnSpan> spans = SpansOf(reply);
   json["recorded"] = spans.size();
   json["dropped"] = reply.trace->spans_dropped + reply.timing.spans_dropped;
-  MergeSpans(kMaxSpans, &spans);
+  MergeSpans(most, &spans);
   ordered_json drawn = ordered_json::array();
   for (const DrawnSpan& span : spans) drawn.push_back(SpanJson(span));
   json["spans"] = std::move(drawn);
@@ -66,6 +66,10 @@ ordered_json TraceJson(const OperationSpec& spec, const client::Reply& reply) {
 }
 
 }  // namespace
+
+ordered_json StudyTraceJson(const std::string& name, const client::Reply& reply) {
+  return TraceJson(name, reply, kMaxSpansOfStudy);
+}
 
 ordered_json TracesJson(const std::vector<OperationSpec>& operations, const Measured& measured,
                         size_t at_most) {
@@ -85,7 +89,8 @@ ordered_json TracesJson(const std::vector<OperationSpec>& operations, const Meas
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   ordered_json json = ordered_json::array();
   for (const auto& [rank, traced] : ranked)
-    if (json.size() < at_most) json.push_back(TraceJson(operations[traced->operation], traced->reply));
+    if (json.size() < at_most)
+      json.push_back(TraceJson(operations[traced->operation].name, traced->reply, kMaxSpans));
   return json;
 }
 

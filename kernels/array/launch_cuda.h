@@ -17,6 +17,36 @@ struct Launch {
   size_t dynamic_shared_bytes = 0;
 };
 
+/// What is asked of the runtime, or told it, once for each kernel and device: it takes as long over that as
+/// over a good part of a launch. For one thread; there are few kernels that a process launches.
+template <typename Value>
+class OncePerKernel {
+ public:
+  /// `*value` as `ask(value)` set it the first time for `kernel` on the current device; the error, should one
+  /// come, which is not kept.
+  template <typename Ask>
+  cudaError_t Get(const void* kernel, const Ask& ask, Value* value) {
+    int device = 0;
+    if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return error;
+    for (const Known& known : known_) {
+      if (known.kernel != kernel || known.device != device) continue;
+      *value = known.value;
+      return cudaSuccess;
+    }
+    if (const cudaError_t error = ask(value); error != cudaSuccess) return error;
+    known_.push_back({kernel, device, *value});
+    return cudaSuccess;
+  }
+
+ private:
+  struct Known {
+    const void* kernel;
+    int device;
+    Value value;
+  };
+  std::vector<Known> known_;
+};
+
 /// Where launches go: into a stream, or into a list. Every launch of an operation passes through one, so that
 /// introspection lists exactly the launches that a run makes. Cheap to make for one call. Thread-safe when it
 /// enqueues.
@@ -59,9 +89,18 @@ class Launcher {
  private:
   /// Whether the kernel's code, as it runs on the current device, was compiled to wait.
   static bool Waits(const void* kernel) {
-    cudaFuncAttributes attributes{};
-    return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.binaryVersion >= 90 &&
-           attributes.ptxVersion >= 90;
+    thread_local OncePerKernel<bool> known;
+    bool waits = false;
+    const cudaError_t error = known.Get(
+        kernel,
+        [kernel](bool* answer) {
+          cudaFuncAttributes attributes{};
+          const cudaError_t asked = cudaFuncGetAttributes(&attributes, kernel);
+          *answer = attributes.binaryVersion >= 90 && attributes.ptxVersion >= 90;
+          return asked;
+        },
+        &waits);
+    return error == cudaSuccess && waits;
   }
 
   template <typename... Parameters, typename... Arguments>

@@ -64,10 +64,14 @@ cudaError_t LaunchBlocks(const gpu::Launcher& launcher, Kernel kernel, const Cho
   // Always the same value: another thread may be about to launch this kernel with more than this launch
   // needs. When only listing, too, because what fits a multiprocessor depends on it.
   if (choice.shared > kUsualShared) {
-    const cudaError_t error =
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, choice.shared_most);
-    if (error != cudaSuccess) return error;
+    thread_local gpu::OncePerKernel<int> told;
+    const auto* handle = reinterpret_cast<const void*>(kernel);
+    const auto tell = [&](int* most) {
+      *most = choice.shared_most;
+      return cudaFuncSetAttribute(handle, cudaFuncAttributeMaxDynamicSharedMemorySize, *most);
+    };
+    int most = 0;
+    if (const cudaError_t error = told.Get(handle, tell, &most); error != cudaSuccess) return error;
   }
   for (int64_t base = 0; base < choice.blocks; base += kMaxGrid) {
     work.block_base = base;

@@ -17,6 +17,8 @@ struct EngineStats {
   uint64_t jobs_admitted = 0, jobs_refused_busy = 0, jobs_refused_limit = 0;
   // Of those admitted: run windowed, because their arrays do not fit the device budget.
   uint64_t jobs_windowed = 0;
+  // And computed by the host beside a GPU, because a launch would take longer.
+  uint64_t jobs_on_host = 0;
   uint64_t blocks_copied = 0, bytes_copied_in = 0, bytes_copied_out = 0, ranges_computed = 0;
   uint64_t bytes_copied_by_cpu = 0;  // out of messages and into them
   // Resident arrays: how many, the device bytes that they hold (part of those in use; forgotten ones that

@@ -50,7 +50,8 @@ Engine::Engine(std::unique_ptr<Device> device, const EngineOptions& options)
                 .bulk_device_bytes = admission_.bulk_device_bytes(),
                 .pinned_bytes = options_.pinned_bytes,
                 .host_memory = device_->facts().host_memory,
-                .kernels_reach_pinned = device_->facts().kernels_reach_pinned}),
+                .kernels_reach_pinned = device_->facts().kernels_reach_pinned,
+                .host_bytes = options_.host_bytes}),
       leaser_(device_.get()),
       ceilings_(device_.get(), &admission_, options_.time, options_.device_bytes, options_.pinned_bytes,
                 [this] { DeviceFailed(); }),
@@ -153,6 +154,7 @@ EngineStats Engine::stats() const {
   stats.bytes_copied_in = bytes_in_.load(std::memory_order_relaxed);
   stats.bytes_copied_out = bytes_out_.load(std::memory_order_relaxed);
   stats.jobs_windowed = windowed_.load(std::memory_order_relaxed);
+  stats.jobs_on_host = on_host_jobs_.load(std::memory_order_relaxed);
   stats.ranges_computed = ranges_.load(std::memory_order_relaxed);
   stats.bytes_copied_by_cpu = bytes_copied_.load(std::memory_order_relaxed);
   stats.device_failed = failed_.load();

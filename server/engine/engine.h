@@ -30,8 +30,12 @@
 namespace tilewire::engine {
 
 struct EngineOptions {
-  int lanes = 4;                  ///< of bulk jobs
-  int small_lanes = 1;            ///< of small ones; each serves one of them at a time, its reply included
+  int lanes = 4;        ///< of bulk jobs
+  int small_lanes = 1;  ///< of small ones; each serves one of them at a time, its reply included
+  /// Jobs whose operands are sent and have no more bytes than this all together are computed by the host
+  /// where the device could only reach them over the bus: the same bits in less time than a launch takes. 0:
+  /// none.
+  int64_t host_bytes = 0;
   int64_t block_bytes = 4 << 20;  ///< of one block, or of the largest
   bool fit_blocks = false;        ///< smaller blocks for arrays of few, see BlockFor()
   bool measure_copies = false;    ///< at the start, some milliseconds
@@ -123,8 +127,11 @@ class Engine {
     JobContext context;
     std::atomic<int> jobs{0};
   };
+  using SmallLanes = std::vector<std::unique_ptr<SmallLane>>;
   Status MakeLanes();
-  SmallLane* TakeSmallLane();
+  void AddSmallLane(std::unique_ptr<Lane> lane, SmallLanes* to);
+  /// Of the device or of the host; null for bulk jobs.
+  SmallLane* TakeLane(const JobLayout& layout);
   Result<Places> Prepare(OperationPtr* operation, JobOptions* options);
   /// What Open() was asked for and has planned.
   struct Opening {
@@ -158,9 +165,10 @@ class Engine {
   ArrayStore arrays_;
   RegionStore regions_;
   JobContext bulk_;
-  std::vector<std::unique_ptr<SmallLane>> small_;
+  SmallLanes small_, on_host_;
   std::function<void(const Status&)> on_failure_;
-  std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0};
+  std::atomic<uint64_t> blocks_{0}, bytes_in_{0}, bytes_out_{0}, ranges_{0}, bytes_copied_{0}, windowed_{0},
+      on_host_jobs_{0};
   std::atomic<bool> failed_{false};
   Mutex mutex_;
   CondVar jobs_gone_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/engine/device/cpu/device.h"
 #include "server/engine/engine.h"
 
 namespace tilewire::engine {
@@ -16,10 +17,10 @@ Status Engine::MakeLanes() {
   bulk_ = ContextOn(std::move(bulk));
   for (int i = 0; i < options_.small_lanes; ++i) {
     TILEWIRE_ASSIGN_OR_RETURN(auto lane, device_->MakeLane(LanePriority::kSmall));
-    auto& small = small_.emplace_back(std::make_unique<SmallLane>());
-    small->context = ContextOn({lane.get()});
-    small->context.small = true;
-    lanes_.push_back(std::move(lane));
+    AddSmallLane(std::move(lane), &small_);
+    if (options_.host_bytes == 0 || !facts().kernels_reach_pinned) continue;
+    AddSmallLane(MakeHostLane(), &on_host_);
+    on_host_.back()->context.device_id = "cpu";
   }
   if (!options_.measure_copies) return {};
   TILEWIRE_ASSIGN_OR_RETURN(copy_rates_,
@@ -28,6 +29,13 @@ Status Engine::MakeLanes() {
   planner_.SetCopyRates(copy_rates_);
   for (auto& small : small_) small->context.copy_rates = copy_rates_;
   return {};
+}
+
+void Engine::AddSmallLane(std::unique_ptr<Lane> lane, SmallLanes* to) {
+  auto& small = to->emplace_back(std::make_unique<SmallLane>());
+  small->context = ContextOn({lane.get()});
+  small->context.small = true;
+  lanes_.push_back(std::move(lane));
 }
 
 JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
@@ -47,10 +55,13 @@ JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
   return context;
 }
 
-Engine::SmallLane* Engine::TakeSmallLane() {
+Engine::SmallLane* Engine::TakeLane(const JobLayout& layout) {
+  if (!layout.small) return nullptr;
+  if (layout.on_host) on_host_jobs_.fetch_add(1, std::memory_order_relaxed);
+  const SmallLanes& lanes = layout.on_host ? on_host_ : small_;
   // The first of those with the fewest: a lane that was just used is warm. Two callers may come to the same
   // one, which then serves them in turn.
-  const auto fewest = std::min_element(small_.begin(), small_.end(), [](const auto& a, const auto& b) {
+  const auto fewest = std::min_element(lanes.begin(), lanes.end(), [](const auto& a, const auto& b) {
     return a->jobs.load(std::memory_order_relaxed) < b->jobs.load(std::memory_order_relaxed);
   });
   (*fewest)->jobs.fetch_add(1, std::memory_order_relaxed);

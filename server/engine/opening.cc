@@ -136,7 +136,7 @@ Result<std::shared_ptr<Job>> Engine::MakeJob(Opening& opening) {
   const JobOptions& options = opening.options;
   const std::string id = instance_ + "-" + RandomHex();  // not to be guessed
   // The registry lets a device failure reach every job; entries go with their job.
-  SmallLane* const lane = opening.plan.layout.small ? TakeSmallLane() : nullptr;
+  SmallLane* const lane = TakeLane(opening.plan.layout);
   std::shared_ptr<Job> job(
       new Job(id, opening.operation, options, lane ? &lane->context : &bulk_, opening.plan.TakeShape()),
       [this, lane](Job* dead) {

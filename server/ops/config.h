@@ -22,8 +22,9 @@ struct Config {
   int64_t block_bytes = 4 * kMiB;
   bool fit_blocks = true;  ///< smaller blocks for arrays of few; off once --block-bytes was given
   bool overlap = true;
-  int64_t pinned_bytes = 0;  ///< 0: 1 GiB or an eighth of usable memory (server/base/memory.h)
-  int64_t device_bytes = 0;  ///< 0: 80% of what is free on the device
+  int64_t host_bytes = 8 * kKiB;  ///< operands of a call that the host computes beside a GPU
+  int64_t pinned_bytes = 0;       ///< 0: 1 GiB or an eighth of usable memory (server/base/memory.h)
+  int64_t device_bytes = 0;       ///< 0: 80% of what is free on the device
   int max_in_flight = 64;
   int queue_length = 256;
   double queue_seconds = 10, idle_seconds = 30;

@@ -42,6 +42,8 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   gauge("device_failed", "1 after a fatal device error, else 0", stats.device_failed ? 1 : 0);
   counter("jobs_admitted_total", "Jobs admitted", stats.jobs_admitted);
   counter("jobs_windowed_total", "Jobs admitted whose arrays did not fit", stats.jobs_windowed);
+  counter("jobs_on_host_total", "Jobs admitted that the host computed beside a GPU, see --host-bytes",
+          stats.jobs_on_host);
   counter("arrays_evicted_total", "Arrays gone because their memory was needed", stats.arrays_evicted);
   counter("arrays_expired_total", "Arrays gone because their time was over", stats.arrays_expired);
   counter("regions_expired_total", "Regions gone because nobody used them", stats.regions_expired);

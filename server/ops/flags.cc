@@ -82,6 +82,9 @@ void AddEngineFlags(std::vector<Flag>* flags) {
   flags->push_back(BlockBytes());
   flags->push_back(Switch("no-overlap", &Config::overlap, false,
                           "Do not overlap copies and kernels; for study, results are the same"));
+  flags->push_back(Bytes("host-bytes", &Config::host_bytes, 0, kSmallJobBytes, "8KiB",
+                         "Operands, of a call together, that the host computes beside a GPU, sooner than a "
+                         "launch and to the same bits; 0: none"));
   flags->push_back(Bytes("pinned-bytes", &Config::pinned_bytes, kMiB, kMaxMemoryBytes,
                          "1GiB or 1/8 of memory", "Bytes of pinned host memory, at least four blocks"));
   flags->push_back(Bytes("device-bytes", &Config::device_bytes, kMiB, kMaxMemoryBytes, "80% of free",

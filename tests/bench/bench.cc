@@ -36,8 +36,9 @@ double HostRmse(const float* a, const float* b, size_t count) {
 }
 
 Child StartServer(const Common& common, const std::vector<std::string>& extra) {
-  std::vector<std::string> arguments = {"--listen",      "localhost:0",      "--device",    common.device,
-                                        "--block-bytes", common.block_bytes, "--log-level", "error"};
+  std::vector<std::string> arguments = {
+      "--listen",         "localhost:0",  "--device",        common.device, "--block-bytes",
+      common.block_bytes, "--host-bytes", common.host_bytes, "--log-level", "error"};
   arguments.insert(arguments.end(), extra.begin(), extra.end());
   return Child("tilewired", std::move(arguments));
 }

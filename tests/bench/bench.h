@@ -15,7 +15,7 @@ namespace tilewire::bench {
 
 /// Flags of all commands.
 struct Common {
-  std::string device = "auto", block_bytes = "4MiB";
+  std::string device = "auto", block_bytes = "4MiB", host_bytes = "8KiB";
   bool json = false, untuned = false;
 };
 

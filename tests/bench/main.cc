@@ -42,6 +42,8 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.add_option("--device", common.device, "device of the server")->capture_default_str();
   app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
+  app.add_option("--host-bytes", common.host_bytes, "what the server computes beside a GPU; 0: nothing")
+      ->capture_default_str();
   app.add_flag(
       "--json", common.json,
       "mixed, callers, access, distance, overload, fair, excess: print one JSON object instead of a table");

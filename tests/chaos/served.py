@@ -38,6 +38,8 @@ class Served:
         command = [self.program, "--device", self.device, "--listen", self.tcp, "--listen", self.unix, "--metrics-listen", "127.0.0.1:0",
                    "--device-bytes", str(DEVICE), "--allow-regions", self.prefix, "--region-bytes", "1GiB", "--audit-log", self.audit,
                    "--drain-seconds", "300", "--late-ms", "0", *self.credentials.flags()]
+        if self.program.endswith("_faulty"):  # what the host computes meets no fault
+            command += ["--host-bytes", "0"]
         self.log, self.told = [], collections.Counter()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, args=(self.process.stderr,), daemon=True)

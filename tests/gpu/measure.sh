@@ -135,21 +135,16 @@ windowed() {
 
 # What overlap is worth with the wire in the way and without it, the large calls' timelines, the scenarios.
 study() {
-  local operation size=$((128 / scale > 4 ? 128 / scale : 4)) side=$((8192 / (scale > 64 ? 8 : scale > 1 ? 4 : 1))) result=0
-  array square "$side" "$side" && array gigabyte $((16384 / scale)) 16384 || return
+  local operation size=$((128 / scale > 4 ? 128 / scale : 4)) result=0
   start_server --allow-regions /tilewire-measure || return
   "$bin/tilewire-load" ceilings --json "$results/ceilings.json" || result=1
   for operation in rmse transpose gaussian-pdf; do
     "$bin/tilewire-load" study "$operation" --sizes "$((size / 8 > 0 ? size / 8 : 1))MiB,$((size * 2))MiB" --connections 1,8 \
-      --via region,wire --blocks 0,1MiB,4MiB --lanes 1,2,4 --seconds 0.4 --json "$results/study-$operation.json" \
+      --via region,wire --blocks 0,4MiB --lanes 1,4 --seconds 0.4 --json "$results/study-$operation.json" \
       --html "$results/study-$operation.html" || result=1
-    "$bin/tilewire-load" study "$operation" --sizes "$((size * 8))MiB" --via region --blocks 0,4MiB --lanes 0,1 --seconds 2 \
+    "$bin/tilewire-load" study "$operation" --sizes "$((size * 8))MiB" --via region --blocks 0 --lanes 0,1 --seconds 2 \
       --json "$results/study-large-$operation.json" --html "$results/study-large-$operation.html" || result=1
   done
-  timeline region-rmse rmse "$scratch/gigabyte.npy" "$scratch/gigabyte.npy" --via region &&
-    timeline region-transpose transpose "$scratch/square.npy" "$scratch/out.npy" --via region &&
-    timeline region-gaussian gaussian-pdf "$scratch/gigabyte.npy" "$scratch/out.npy" --mean 0.1 --stddev 1.5 --via region || result=1
-  rm -f "$scratch"/*.npy
   for scenario in small mixed bulk resident region; do
     "$bin/tilewire-load" run "$here/../../deploy/load/$scenario.json" --seconds 5 --ceilings --json "$results/$scenario.json" \
       --html "$results/$scenario.html" || result=1

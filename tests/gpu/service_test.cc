@@ -38,6 +38,29 @@ std::string Call(const TestServer& server, const v1::Open& open, const std::vect
   return status.ok() ? raw.output : "failed: " + status.error_message();
 }
 
+void CallFromManyThreads(const TestServer& server, const std::string& a, const std::string& b,
+                         const std::string& want, const std::string& device) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      const auto stub = v1::Kernels::NewStub(server.Connect());
+      for (int i = 0; i < 100; ++i) {
+        grpc::ClientContext context;
+        v1::RmseRequest request;
+        SetSpec(request.mutable_a()->mutable_spec(), v1::DTYPE_F32, {512});
+        SetSpec(request.mutable_b()->mutable_spec(), v1::DTYPE_F32, {512});
+        request.mutable_a()->set_data(a);
+        request.mutable_b()->set_data(b);
+        v1::RmseResponse response;
+        const auto status = stub->Rmse(&context, request, &response);
+        EXPECT_TRUE(status.ok()) << status.error_message();
+        EXPECT_TRUE(response.result().data() == want);
+        EXPECT_EQ(response.timing().device(), device);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+}
+
 TEST_F(GpuService, BitsAreTheCpusForEveryBlockSizeAndLaneCount) {
   const std::vector<int64_t> shape{37, 101, 203};
   const std::string a = Floats(37 * 101 * 203, 1), b = Floats(37 * 101 * 203, 2);
@@ -192,28 +215,16 @@ TEST_F(GpuService, LaunchesFollowTheShape) {
   server.ExpectIdle();
 }
 
+/// By kernels, and by the host beside them.
 TEST_F(GpuService, UnaryCallsFromManyThreads) {
-  TestServer server(Gpu(), With(4 << 20, 4));
   const std::string a = Floats(512, 1), b = Floats(512, 2), want = HostRmse(a, b, DType::kF32, {512});
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&] {
-      const auto stub = v1::Kernels::NewStub(server.Connect());
-      for (int i = 0; i < 100; ++i) {
-        grpc::ClientContext context;
-        v1::RmseRequest request;
-        SetSpec(request.mutable_a()->mutable_spec(), v1::DTYPE_F32, {512});
-        SetSpec(request.mutable_b()->mutable_spec(), v1::DTYPE_F32, {512});
-        request.mutable_a()->set_data(a);
-        request.mutable_b()->set_data(b);
-        v1::RmseResponse response;
-        const auto status = stub->Rmse(&context, request, &response);
-        EXPECT_TRUE(status.ok()) << status.error_message();
-        EXPECT_TRUE(response.result().data() == want);
-      }
-    });
-  for (auto& thread : threads) thread.join();
-  server.ExpectIdle();
+  for (const int64_t host_bytes : {int64_t{0}, 8 * kKiB}) {
+    TestServer::Options options = With(4 << 20, 4);
+    options.engine.host_bytes = host_bytes;
+    TestServer server(Gpu(), options);
+    CallFromManyThreads(server, a, b, want, host_bytes > 0 ? "cpu" : "cuda:0");
+    server.ExpectIdle();
+  }
 }
 
 TEST_F(GpuService, CancelledUploadsLeaveNothingBehind) {

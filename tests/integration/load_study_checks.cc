@@ -66,8 +66,10 @@ TEST_F(StudyProgram, GoesTheWayItIsTold) {
   const json resident = Finish(*Study({"--sizes", "1MiB", "--seconds", "0.05", "--via", "resident"}), 0);
   EXPECT_EQ(CellsVia(resident, "resident"), 4u);
   EXPECT_EQ(Received(), 2 * (1 << 20)) << "each data set once, before the clock starts";
-  EXPECT_EQ(Sent(), resident["total"]["good"].get<double>() * (1 << 20) + 4 * (1 << 20))
-      << "the first two calls of each setting count for nothing";
+  EXPECT_EQ(Sent(), resident["total"]["good"].get<double>() * (1 << 20) + (4 + 10) * (1 << 20))
+      << "the first two calls of each setting count for nothing, nor do the ten that are traced";
+  ASSERT_EQ(resident["traces"].size(), 2u);
+  for (const json& trace : resident["traces"]) EXPECT_FALSE(trace["spans"].empty());
   EXPECT_EQ(Kept(), 0u);
 }
 

@@ -65,8 +65,10 @@ def ulps(got, exact):
 
 
 class Server:
+    """All of its work is the device's: --host-bytes 0."""
+
     def __init__(self, program, device, flags):
-        self.process = subprocess.Popen([program, "--listen", "localhost:0", "--device", device, *flags],
+        self.process = subprocess.Popen([program, "--listen", "localhost:0", "--device", device, "--host-bytes", "0", *flags],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         if " ready " not in line:

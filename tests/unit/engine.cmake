@@ -2,7 +2,7 @@ tilewire_test(tilewire_engine_tests
   SOURCES unit/engine_timer_test.cc unit/engine_admission_at_once_test.cc unit/engine_admission_test.cc unit/engine_admission_stress_test.cc unit/engine_admission_executor_test.cc
           unit/engine_intake_test.cc unit/engine_job_parts_test.cc unit/engine_output_test.cc unit/engine_places_test.cc unit/engine_job_test.cc unit/engine_job_flow_test.cc
           unit/engine_admission_share_test.cc unit/engine_shares_test.cc
-          unit/engine_fair_queue_test.cc unit/engine_orders_test.cc unit/engine_admission_orders_test.cc unit/engine_landing_test.cc unit/engine_rate_limits_test.cc
+          unit/engine_fair_queue_test.cc unit/engine_orders_test.cc unit/engine_admission_orders_test.cc unit/engine_landing_test.cc unit/engine_on_host_test.cc unit/engine_rate_limits_test.cc
           unit/engine_job_failure_test.cc unit/engine_engine_test.cc unit/engine_span_log_test.cc
           unit/engine_introspection_test.cc unit/engine_small_test.cc unit/engine_help_test.cc unit/engine_copy_rates_test.cc
           unit/engine_streams_test.cc unit/engine_lane_clock_test.cc unit/engine_window_test.cc

@@ -8,6 +8,7 @@
 #include "client/load/html.h"
 #include "client/load/results.h"
 #include "client/load/span_merge.h"
+#include "client/load/study.h"
 #include "tests/unit/client_trace_testing.h"
 
 namespace tilewire::load {
@@ -118,6 +119,42 @@ TEST(LoadTraces, WhatNoStageCoversHasARowOfItsOwn) {
     // The server's origin is at 100 µs; blocks come from 300 to 470, the finish from 930 to 940 of 960.
     EXPECT_EQ(other, (std::vector<std::pair<double, double>>{{105, 400}, {570, 1030}, {1040, 1060}}));
   }
+}
+
+TEST(LoadTraces, AStudyHasATypicalCallOfEachWayWithAndWithoutOverlap) {
+  StudyOptions options;
+  options.sizes = {4096, 1 << 20, 4096};
+  options.vias = {Via::kRegion, Via::kWire};
+  options.connections = {1, 2};
+  options.seconds = 0.001;
+  int traced = 0;
+  const auto trace = [&](const StudyPlace& place, const Tuning& tuning, const std::stop_token&) {
+    EXPECT_EQ(place.size, 1u) << "the largest";
+    constexpr int kMs[] = {5, 9, 1, 7, 3};  // of every way five calls with overlap and five without
+    const auto begin = LoadClock::now();
+    Answer answer{.right = true, .bytes = 100, .reply = client::Reply(), .began = begin};
+    const int ms = kMs[traced++ / 2 % 5] + (tuning.sequential ? 10 : 0);
+    answer.ended = begin + std::chrono::milliseconds(ms);
+    answer.reply->client_wall_us = ms * 1e3;
+    answer.reply->trace.emplace();
+    return answer;
+  };
+  const auto call = [](const StudyPlace&, uint32_t, const Tuning&, const std::stop_token&) {
+    return Answer{.right = true, .bytes = 100};
+  };
+  const StudyResult study = RunStudy(options, {.call = call, .trace = trace}, {});
+  ASSERT_EQ(study.traces.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(study.traces[i].place.via, i < 2 ? Via::kRegion : Via::kWire);
+    EXPECT_EQ(study.traces[i].overlap, i % 2 == 0);
+    EXPECT_EQ(study.traces[i].reply.client_wall_us, i % 2 == 0 ? 5e3 : 15e3) << "the median";
+  }
+  std::vector<OperationSpec> operations;
+  for (const uint64_t size : options.sizes) operations.push_back(StudyOperation(options, size).value());
+  const auto json = StudyJson(options, operations, ServerFacts(), study, "2026-01-31T12:00:00Z", 1);
+  ASSERT_EQ(json["traces"].size(), 4u);
+  EXPECT_EQ(json["traces"][1]["operation"],
+            operations[1].name + " through shared memory, one after the other");
 }
 
 }  // namespace

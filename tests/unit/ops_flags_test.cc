@@ -83,6 +83,7 @@ TEST(FlagTable, DefaultsInTextAreTheDefaults) {
   EXPECT_EQ(config.lanes, defaults.lanes);
   EXPECT_EQ(config.block_bytes, defaults.block_bytes);
   EXPECT_EQ(config.overlap, defaults.overlap);
+  EXPECT_EQ(config.host_bytes, defaults.host_bytes);
   EXPECT_EQ(config.max_in_flight, defaults.max_in_flight);
   EXPECT_EQ(config.shared_in_flight, defaults.shared_in_flight);
   EXPECT_EQ(config.queue_length, defaults.queue_length);
@@ -144,7 +145,7 @@ TEST(FlagTable, NamesAreUniqueAndComplete) {
     EXPECT_NE(flag.help.back(), '.') << flag.name;
   }
   EXPECT_EQ(Flags().front().env(), "TILEWIRE_LISTEN");
-  EXPECT_EQ(names.size(), 69u);
+  EXPECT_EQ(names.size(), 70u);
 }
 
 TEST(FlagTable, ReadmeHasEachRow) {

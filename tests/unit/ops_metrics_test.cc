@@ -189,7 +189,7 @@ TEST_F(MetricsTest, ReadmeNamesEachMetric) {
         << name << " is not in server/ops/README.md";
     ++families;
   }
-  EXPECT_EQ(families, 48);
+  EXPECT_EQ(families, 49);
 }
 
 TEST_F(MetricsTest, ProcessIsPlausible) {
@@ -212,6 +212,7 @@ TEST_F(MetricsTest, ScrapesOverHttp) {
   EngineStats stats;
   stats.jobs_admitted = 5;
   stats.jobs_windowed = 2;
+  stats.jobs_on_host = 6;
   Metrics metrics("1.2.3", "cpu", [&] { return stats; });
   auto bound = metrics.Serve("127.0.0.1:0");
   ASSERT_TRUE(bound) << bound.error().ToString();
@@ -225,8 +226,8 @@ TEST_F(MetricsTest, ScrapesOverHttp) {
   for (const char* sample :
        {"tilewire_calls_total{method=\"Device.Describe\",operation=\"none\",status=\"OK\"} 1\n",
         "tilewire_jobs_admitted_total 5\n", "tilewire_jobs_windowed_total 2\n",
-        "tilewire_process_resident_memory_bytes ", "tilewire_process_open_fds ",
-        "tilewire_process_start_time_seconds ",
+        "tilewire_jobs_on_host_total 6\n", "tilewire_process_resident_memory_bytes ",
+        "tilewire_process_open_fds ", "tilewire_process_start_time_seconds ",
         "tilewire_build_info{device=\"cpu\",version=\"1.2.3\"} 1\n"}) {
     EXPECT_NE(response.find(sample), std::string::npos) << sample;
   }

@@ -66,7 +66,7 @@ void AddApart(const Operation& operation, const JobLayout& layout, MemoryPlan* p
   plan->places.push_back(AddPiece({.bytes = operation.scratch_bytes()}, plan));
 }
 
-/// A small job's arrays: one piece for all, so one lease; scratch, which only kernels touch, on the device.
+/// A small job's arrays: one piece for all, so one lease; scratch, which only kernels touch, where these run.
 void AddPacked(const Operation& operation, const JobLayout& layout, MemoryPlan* plan) {
   int64_t packed = 0;
   const auto pack = [&packed](int64_t bytes) {
@@ -78,9 +78,10 @@ void AddPacked(const Operation& operation, const JobLayout& layout, MemoryPlan* 
     plan->places.push_back(pack(OperandBytes(operation, layout, i)));
   PlaceResults(operation, pack(ResultBytes(operation, layout)), plan);
   const int64_t scratch = operation.scratch_bytes();
-  const Place packed_scratch = layout.packed_pinned ? Place{} : pack(scratch);
+  const bool apart = layout.packed_pinned && !layout.on_host;
+  const Place packed_scratch = apart ? Place{} : pack(scratch);
   if (packed > 0) plan->pieces.push_back({.pinned = layout.packed_pinned, .bytes = packed});
-  plan->places.push_back(layout.packed_pinned ? AddPiece({.bytes = scratch}, plan) : packed_scratch);
+  plan->places.push_back(apart ? AddPiece({.bytes = scratch}, plan) : packed_scratch);
 }
 
 /// Blocks through which the bytes of an array go.

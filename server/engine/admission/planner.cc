@@ -11,10 +11,21 @@ namespace {
 
 constexpr int64_t kRangeAlignment = 256;
 
-bool IsSmallJob(const Operation& operation) {
-  int64_t bytes = operation.result_bytes();
+int64_t OperandBytes(const Operation& operation) {
+  int64_t bytes = 0;
   for (const ArraySpec& operand : operation.operands()) bytes += operand.bytes();
-  return bytes <= kSmallJobBytes;
+  return bytes;
+}
+
+bool IsSmallJob(const Operation& operation) {
+  return operation.result_bytes() + OperandBytes(operation) <= kSmallJobBytes;
+}
+
+/// Whether it is one piece of work on memory that the host can reach.
+bool IsOneOnHost(const Operation& operation, const JobLayout& layout) {
+  return layout.packed_pinned && layout.places.handed_out_from(HandedOut::From::kPinned) &&
+         layout.places.streamed() == operation.operands().size() && operation.range_count() == 1 &&
+         !operation.has_finish() && !operation.result_is_operand();
 }
 
 /// Whether the bytes of every range begin where an array could: in a resident array they lie where they lie.
@@ -64,6 +75,7 @@ JobLayout Planner::LayoutOf(const Operation& operation, const JobOptions& option
     out->from = HandedOut::From::kPinned;
   else if (limits_.host_memory)
     out->from = HandedOut::From::kInPlace;
+  layout.on_host = OperandBytes(operation) <= limits_.host_bytes && IsOneOnHost(operation, layout);
   return layout;
 }
 

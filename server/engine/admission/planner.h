@@ -23,6 +23,7 @@ struct JobLayout {
   int64_t held_bytes = 0;        ///< by arrays that are operands, each once
   bool inputs_in_place = false;  ///< see JobShape
   bool packed_pinned = false;    ///< a small job's arrays lie in pinned memory
+  bool on_host = false;          ///< and the host computes it
   int64_t block_bytes = 0;
   int streams = 1;
   int spare_blocks = 2;
@@ -74,6 +75,7 @@ class Planner {
     int64_t bulk_device_bytes = 0;  ///< that a bulk job may have
     int64_t pinned_bytes = 0;
     bool host_memory = false, kernels_reach_pinned = false;  ///< as in DeviceFacts
+    int64_t host_bytes = 0;                                  ///< EngineOptions
   };
 
   explicit Planner(const Limits& limits) : limits_(limits) {}

@@ -209,6 +209,11 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
+std::unique_ptr<Lane> MakeHostLane() {
+  static WorkerPool nobody(0);
+  return std::make_unique<CpuLane>(&nobody);
+}
+
 std::unique_ptr<Device> OpenCpuDevice(int threads) {
   return std::make_unique<CpuDevice>(threads > 0 ? threads : DefaultCpuThreads());
 }

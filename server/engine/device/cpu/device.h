@@ -11,4 +11,8 @@ namespace tilewire::engine {
 /// process may use). Each lane adds a thread of its own, which computes too.
 std::unique_ptr<Device> OpenCpuDevice(int threads);
 
+/// A lane beside those of another device, for work so small that a launch there would take longer: whoever
+/// helps computes, else a thread of its own. All memory is the host's.
+std::unique_ptr<Lane> MakeHostLane();
+
 }  // namespace tilewire::engine
