@@ -5,6 +5,7 @@
 #include "client/cli/malloc_tuning.h"
 #include "client/cli/report.h"
 #include "client/cli/signals.h"
+#include "server/base/lock_checks.h"
 
 namespace tilewire::cli {
 namespace {
@@ -25,6 +26,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tilewire::TuneMalloc();
+  tilewire::DropLockChecks();
   try {
     return tilewire::cli::Main(argc, argv);
   } catch (const std::exception& error) {  // out of memory, most likely

@@ -18,6 +18,7 @@ inline void TuneMalloc() {
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   mallopt(M_TOP_PAD, 64 << 20);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_ARENA_MAX, 2);  // what one thread frees, another takes while it is in caches
 #endif
 }
 

@@ -13,6 +13,7 @@
 #include "client/cpp/operations.h"
 #include "client/load/commands.h"
 #include "kernels/array/dtype.h"
+#include "server/base/lock_checks.h"
 
 namespace tilewire::load {
 namespace {
@@ -205,6 +206,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tilewire::TuneMalloc();
+  tilewire::DropLockChecks();
   try {
     return tilewire::load::Main(argc, argv);
   } catch (const std::exception& error) {  // out of memory, most likely

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "server/base/limits.h"
+#include "server/base/lock_checks.h"
 
 namespace tilewire::ops {
 namespace {
@@ -94,6 +95,7 @@ Status JudgeOpenFiles(uint64_t limit, std::string* warning) {
 
 Status PrepareProcess(std::string* warning, bool tune_allocator) {
   if (warning != nullptr) warning->clear();
+  DropLockChecks();
   if (tune_allocator && !TuneAllocator() && warning != nullptr)
     *warning = "the allocator could not be tuned: bulk receiving is slower";
   if (Status status = PrepareSignals(); !status.ok()) return status;

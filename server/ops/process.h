@@ -12,6 +12,7 @@ namespace tilewire::ops {
 /// Prepares the process; call first in main, before any thread starts (threads inherit the signal mask) and
 /// before large allocations.
 /// - Tunes glibc's allocator, if `tune_allocator`: without it, receiving bulk data is spent in page faults.
+/// - Drops Abseil's checks of locks (base/lock_checks.h).
 /// - Raises the limit of open files to its hard limit. FAILED_PRECONDITION below 1024: a listener that runs
 /// out of
 ///   descriptors stays deaf for ever.

@@ -88,7 +88,7 @@ LAYERS = {
        for name in ("main.cc", "options.h", "options.cc", "wrapped.h", "wrapped.cc")},
     # The list of environment variables is one for all programs, and so is what stays on a host.
     "client/": (HOST_KERNELS + FIGURES + LOCK_HEADERS + ("proto/", "client/", "tilewire/v1/", "google/rpc/",
-                                                         "server/base/addresses.h", "server/base/environment.h"), ()),
+                                                         "server/base/addresses.h", "server/base/environment.h", "server/base/lock_checks.h"), ()),
     "tests/devices/": (ENGINE + ("tests/devices/",), GRPC + PROTOBUF),
 }
 

@@ -29,7 +29,7 @@ testing::Setup OnHost(int64_t host_bytes) {
   return setup;
 }
 
-Result<Bytes> Answer(Engine& engine, const Problem& problem, Timing* timing = nullptr) {
+Result<testing::Bytes> Answer(Engine& engine, const Problem& problem, Timing* timing = nullptr) {
   TILEWIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, testing::Open(engine, Whole(problem)));
   const testing::Feeders feeders(job, problem, {testing::Ascending(problem, 1000)});
   auto bytes = testing::Collect(*job);

@@ -1,6 +1,7 @@
 // Process setup and signals, each in a child of its own: they change the whole process.
 #include "server/ops/process.h"
 
+#include <absl/synchronization/mutex.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -133,6 +134,26 @@ TEST(Signals, ABrokenPipeKillsNobody) {
               if (pipe(ends) != 0) return 2;
               close(ends[0]);
               return write(ends[1], "x", 1) == -1 && errno == EPIPE ? 0 : 3;
+            }),
+            0);
+}
+
+/// Two locks in both orders, as a check of locks tells where it is on.
+int TakeInBothOrders() {
+  absl::Mutex a, b;
+  for (int i = 0; i < 2; ++i) {
+    absl::Mutex *first = i == 0 ? &a : &b, *second = i == 0 ? &b : &a;
+    const absl::MutexLock outer(first);
+    const absl::MutexLock inner(second);
+  }
+  return 0;
+}
+
+TEST(LockChecks, AreDropped) {
+  EXPECT_EQ(InChild([] {
+              // As Abseil without NDEBUG begins; with it this changes nothing.
+              absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kAbort);
+              return PrepareProcess().ok() ? TakeInBothOrders() : 1;
             }),
             0);
 }
