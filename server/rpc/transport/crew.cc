@@ -1,5 +1,6 @@
 #include "server/rpc/transport/crew.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <utility>
@@ -23,7 +24,11 @@ thread_local Duty duty;
 }  // namespace
 
 void Crew::Start(int most) {
-  for (int i = 0; i < most; ++i) threads_.emplace_back([this] { Run(); });
+  for (int i = 0; i < most; ++i)
+    threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "tw-crew");
+      Run();
+    });
 }
 
 Crew::~Crew() {

@@ -1,6 +1,7 @@
 #include "server/rpc/transport/queue_thread.h"
 
 #include <grpcpp/alarm.h>
+#include <pthread.h>
 
 #include "server/rpc/transport/coroutine.h"
 
@@ -24,6 +25,7 @@ class Nudge final : public Event {
 
 void QueueThread::Start() {
   thread_ = std::thread([this] { Run(); });
+  pthread_setname_np(thread_.native_handle(), "tw-streams");
 }
 
 QueueThread::~QueueThread() {
