@@ -16,8 +16,7 @@ struct TracedCall {
   client::Reply reply;
 };
 
-/// False when the study must end. A call that is not right is told among those that were measured, if it
-/// happens again; here it is left out.
+/// False when the study must end. A call that failed or is wrong counts among those that were measured.
 bool TraceCall(const StudyServer& server, const StudyPlace& place, const Tuning& tuning,
                const std::stop_token& stop, std::vector<TracedCall>* calls, StudyResult* result) {
   const LoadClock::time_point begin = LoadClock::now();
@@ -28,8 +27,11 @@ bool TraceCall(const StudyServer& server, const StudyPlace& place, const Tuning&
     result->interrupted = true;
     return false;
   }
-  if (answer.status.ok() && answer.right && answer.reply && answer.reply->trace)
+  if (!answer.status.ok() || !answer.right) {
+    result->points.back().stats.Add(answer, answer.seconds() * 1e6, answer.seconds() * 1e6);
+  } else if (answer.reply && answer.reply->trace) {
     calls->push_back({answer.seconds(), *std::move(answer.reply)});
+  }
   result->lost = answer.status.code() == Code::kUnavailable;
   return !result->lost;
 }

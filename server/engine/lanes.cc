@@ -57,7 +57,6 @@ JobContext Engine::ContextOn(std::vector<Lane*> lanes) {
 
 Engine::SmallLane* Engine::TakeLane(const JobLayout& layout) {
   if (!layout.small) return nullptr;
-  if (layout.on_host) on_host_jobs_.fetch_add(1, std::memory_order_relaxed);
   const SmallLanes& lanes = layout.on_host ? on_host_ : small_;
   // The first of those with the fewest: a lane that was just used is warm. Two callers may come to the same
   // one, which then serves them in turn.

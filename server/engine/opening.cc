@@ -175,6 +175,7 @@ Status Engine::Begin(Job& job, const JobPlan& plan, Ticket ticket) {
     return DeviceGone();
   }
   if (plan.layout.ring.slots > 0) windowed_.fetch_add(1, std::memory_order_relaxed);
+  if (plan.layout.on_host) on_host_jobs_.fetch_add(1, std::memory_order_relaxed);
   job.Begin(std::move(memory));
   return {};
 }

@@ -38,7 +38,7 @@ bool TuneAllocator() {
   const bool map = mallopt(M_MMAP_THRESHOLD, static_cast<int>(kGiB)) == 1;
   // Few heaps: what one thread frees another uses while it is still in caches, and not every thread keeps as
   // much as it ever held. 12% more over eight connections of a 16-core machine, 145 MiB less under stalled
-  // uploads; 64 callers of small calls have 8% fewer a second (tests/bench/RESULTS.md).
+  // uploads; with four, 64 callers of small calls had 5% fewer a second (tests/bench/RESULTS.md).
   const bool few = mallopt(M_ARENA_MAX, 2) == 1;
   return trim && pad && map && few;
 #else

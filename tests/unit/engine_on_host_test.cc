@@ -76,6 +76,36 @@ TEST(OnHost, LargerCallsAndAllWhereNoneAreWantedAreLaunched) {
   }
 }
 
+// Sums and their finish on the host too, where more than a tile is to be computed there.
+TEST(OnHost, ScratchIsWhereTheWorkIs) {
+  const testing::Setup setup = OnHost(256 << 10);
+  const auto engine = testing::MakeEngine(setup);
+  const Problem rmse = testing::RmseProblem(DType::kF32, {20'000}, {}, 1);
+  ASSERT_GT(Whole(rmse)->scratch_bytes(), 0);
+  Timing timing;
+  const auto answer = Answer(*engine, rmse, &timing);
+  ASSERT_TRUE(answer) << answer.error().ToString();
+  EXPECT_EQ(*answer, rmse.expected);
+  EXPECT_EQ(timing.device, "cpu");
+  EXPECT_EQ(setup.faults->count(Submitted::kLaunch), 0);
+}
+
+TEST(OnHost, WhoSaysHowTheDeviceIsToRunItMeansTheDevice) {
+  const testing::Setup setup = OnHost(8192);
+  const auto engine = testing::MakeEngine(setup);
+  const Problem rmse = testing::RmseProblem(DType::kF32, {100}, {}, 1);
+  const JobOptions told[] = {{.block_bytes = 4096}, {.lanes = 1}, {.sequential = true}};
+  int64_t launches = 0;
+  for (const JobOptions& options : told) {
+    const auto job = testing::Open(*engine, Whole(rmse), options);
+    ASSERT_TRUE(job);
+    const testing::Feeders feeders(*job, rmse, {testing::Ascending(rmse, 1000)});
+    EXPECT_EQ(testing::Collect(**job), rmse.expected);
+    EXPECT_EQ(setup.faults->count(Submitted::kLaunch), ++launches);
+  }
+  EXPECT_EQ(engine->stats().jobs_on_host, 0U);
+}
+
 TEST(OnHost, OnlyWhatIsSentAndHandedOutInOnePieceOfWork) {
   const Planner::Limits limits{.lanes = 3,
                                .max_streams = 4,

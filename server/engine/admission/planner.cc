@@ -25,7 +25,7 @@ bool IsSmallJob(const Operation& operation) {
 bool IsOneOnHost(const Operation& operation, const JobLayout& layout) {
   return layout.packed_pinned && layout.places.handed_out_from(HandedOut::From::kPinned) &&
          layout.places.streamed() == operation.operands().size() && operation.range_count() == 1 &&
-         !operation.has_finish() && !operation.result_is_operand();
+         !operation.has_finish();
 }
 
 /// Whether the bytes of every range begin where an array could: in a resident array they lie where they lie.
@@ -75,7 +75,9 @@ JobLayout Planner::LayoutOf(const Operation& operation, const JobOptions& option
     out->from = HandedOut::From::kPinned;
   else if (limits_.host_memory)
     out->from = HandedOut::From::kInPlace;
-  layout.on_host = OperandBytes(operation) <= limits_.host_bytes && IsOneOnHost(operation, layout);
+  // Who says how the device is to go about it means the device.
+  const bool told = options.lanes > 0 || options.block_bytes > 0 || options.sequential;
+  layout.on_host = !told && OperandBytes(operation) <= limits_.host_bytes && IsOneOnHost(operation, layout);
   return layout;
 }
 

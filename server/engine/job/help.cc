@@ -5,8 +5,7 @@ namespace {
 
 /// Longer than a small request's work on either device, shorter than anybody else on this thread would mind.
 constexpr std::chrono::microseconds kHelp{200};
-/// Of Glance(): about as long as who glances needs to look whether anything else came, so that half of all
-/// ends are noticed at once, and nobody else waits for longer.
+/// Of Glance(): an event is asked for again and again; what else comes waits so long.
 constexpr std::chrono::microseconds kGlance{6};
 /// Of all glances, as lanes' own threads stay awake for work. What takes longer must not burn a core.
 constexpr std::chrono::milliseconds kAwake{1};
