@@ -35,8 +35,7 @@ nlohmann::ordered_json TotalJson(const std::vector<OperationSpec>& operations, c
                                  double seconds);
 /// A traced call of a study.
 nlohmann::ordered_json StudyTraceJson(const std::string& name, const client::Reply& reply);
-/// Up to `at_most` traced calls, each nearest to its operation's median; different operations
-/// first.
+/// Up to `at_most` traced calls, each nearest to its operation's median; different operations first.
 nlohmann::ordered_json TracesJson(const std::vector<OperationSpec>& operations, const Measured& measured,
                                   size_t at_most);
 nlohmann::ordered_json ServerJson(const ServerFacts& server);

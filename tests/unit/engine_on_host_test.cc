@@ -78,8 +78,10 @@ TEST(OnHost, LargerCallsAndAllWhereNoneAreWantedAreLaunched) {
 
 // Sums and their finish on the host too, where more than a tile is to be computed there.
 TEST(OnHost, ScratchIsWhereTheWorkIs) {
-  const testing::Setup setup = OnHost(256 << 10);
+  testing::Setup setup = OnHost(256 << 10);
+  setup.shortage = std::make_shared<Shortage>();
   const auto engine = testing::MakeEngine(setup);
+  setup.shortage->CapDevice(0);  // which the host could not reach on a GPU
   const Problem rmse = testing::RmseProblem(DType::kF32, {20'000}, {}, 1);
   ASSERT_GT(Whole(rmse)->scratch_bytes(), 0);
   Timing timing;
