@@ -148,6 +148,55 @@ TEST(Resumes, WhereTheAwaitSays) {
   server.join();
 }
 
+Detached GoOnto(grpc::CompletionQueue* queue, int* arrived) {
+  co_await Onto(queue);
+  ++*arrived;
+}
+Detached TakeByQueue(grpc::CompletionQueue* queue, Resume* resume, int* arrived) {
+  *arrived += co_await OnQueue<int>(queue, [=](auto call) { *resume = call; });
+}
+
+/// Queues that nobody serves but the test. What comes to one must be there at once: an alarm may be late by
+/// up to a millisecond.
+class OnAQueue : public ::testing::Test {
+ protected:
+  static constexpr int kRounds = 20;
+  /// Completes the one event; whether it was there without waiting.
+  bool CompleteOne() {
+    void* tag = nullptr;
+    bool ok = false;
+    const auto at_once = queue_.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME));
+    if (at_once == grpc::CompletionQueue::TIMEOUT) queue_.Next(&tag, &ok);
+    static_cast<Event*>(tag)->Complete(ok);
+    return at_once == grpc::CompletionQueue::GOT_EVENT;
+  }
+  ~OnAQueue() override {
+    queue_.Shutdown();
+    ServeQueue(&queue_);
+  }
+
+  int arrived_ = 0;
+  Resume resume_;
+  grpc::CompletionQueue queue_;
+};
+
+TEST_F(OnAQueue, WhoGoesThereIsThereAtOnce) {
+  for (int i = 1; i <= kRounds; ++i) {
+    GoOnto(&queue_, &arrived_);
+    EXPECT_TRUE(CompleteOne());
+    EXPECT_EQ(arrived_, i);
+  }
+}
+
+TEST_F(OnAQueue, WhatIsAwaitedIsThereAtOnce) {
+  for (int i = 1; i <= kRounds; ++i) {
+    TakeByQueue(&queue_, &resume_, &arrived_);
+    resume_(1);
+    EXPECT_TRUE(CompleteOne());
+    EXPECT_EQ(arrived_, i);
+  }
+}
+
 TEST(Allowance, TryTakesOnlyWhatIsLeft) {
   Allowance allowance("tests");
   allowance.SetLimit(100);

@@ -45,6 +45,12 @@ class Event {
   ~Event() = default;
 };
 
+/// Sends the event to the queue now. An alarm that is due "now" would come up to a millisecond later: gRPC
+/// rounds its time up to whole ones. So it is due in the past.
+inline void ComeAtOnce(grpc::Alarm* alarm, grpc::CompletionQueue* queue, Event* event) {
+  alarm->Set(queue, gpr_inf_past(GPR_CLOCK_REALTIME), event);
+}
+
 /// A coroutine that nobody awaits; it frees itself. An exception that leaves it ends the program, so bodies
 /// catch.
 struct Detached {
@@ -205,7 +211,7 @@ class [[nodiscard]] Callback final : public Event {
       value_.emplace(std::move(value));
       if (!second_.exchange(true)) return;  // called before await_suspend was through: it goes on by itself
       if constexpr (where == Resumes::kOnQueue) {
-        alarm_.emplace().Set(queue_, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
+        ComeAtOnce(&alarm_.emplace(), queue_, this);
       } else {
         awaiter_.resume();
       }
@@ -247,7 +253,7 @@ class [[nodiscard]] Onto final : public Event {
   requires MayResume<Promise, kResumes>
   void await_suspend(std::coroutine_handle<Promise> awaiter) {
     awaiter_ = awaiter;
-    alarm_.Set(queue_, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
+    ComeAtOnce(&alarm_, queue_, this);
   }
   void await_resume() const noexcept {}
   void Complete(bool) override { awaiter_.resume(); }

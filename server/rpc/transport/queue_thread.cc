@@ -13,7 +13,7 @@ class Nudge final : public Event {
  public:
   static void Send(grpc::CompletionQueue* queue) {
     auto* const nudge = new Nudge;
-    nudge->alarm_.Set(queue, gpr_now(GPR_CLOCK_REALTIME), static_cast<Event*>(nudge));
+    ComeAtOnce(&nudge->alarm_, queue, nudge);
   }
 
  private:
