@@ -56,10 +56,11 @@ void GrpcServer::SetHealth(const std::string& service, bool serving) {
 
 void GrpcServer::Shutdown() {
   server_->Shutdown(std::chrono::system_clock::now());
+  if (has_threads()) services_.WaitAccepted();
 }
 
 GrpcServer::~GrpcServer() {
-  if (crew_) services_.WaitIdle();
+  if (has_threads()) services_.WaitIdle();
   calls_->Shutdown();
   if (!crew_) crew_ = std::make_unique<Crew>(calls_.get());
   crew_.reset();

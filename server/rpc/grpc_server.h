@@ -39,7 +39,8 @@ class GrpcServer {
   /// gRPC will not; throws std::system_error where the system has no threads.
   static Result<std::unique_ptr<GrpcServer>> Start(CallContext* shared, Receiving* receive,
                                                    const GrpcServerOptions& options);
-  /// Ends gRPC's server, which ends connections and calls. After it no connection is handed over.
+  /// Ends gRPC's server, which ends connections and calls; afterwards no call comes. After it no connection
+  /// is handed over.
   void Shutdown();
   /// Ends the queues once no call is left that could start an operation. After Shutdown.
   ~GrpcServer();
@@ -52,6 +53,8 @@ class GrpcServer {
 
  private:
   GrpcServer(CallContext* shared, Receiving* receive) : services_(shared, receive) {}
+  /// Else its queue is served by its destructor alone, and nothing must be waited for before.
+  bool has_threads() const { return crew_ && crew_->has_threads(); }
 
   Services services_;
   std::unique_ptr<grpc::ServerCompletionQueue> calls_;  ///< on which all calls come, and unary ones stay

@@ -35,8 +35,8 @@ Status HealthServer::Start(const std::string& address) {
   thread_ = std::make_unique<QueueThread>(builder.AddCompletionQueue());
   server_ = builder.BuildAndStart();
   if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server of health");
+  thread_->Start();  // first: the end waits for those who accept, and they for it
   health_.Accept(thread_->queue());
-  thread_->Start();
   listener_->Start([door](FileDescriptor connection, Entrance) { Enter(door, std::move(connection)); });
   return {};
 }

@@ -51,6 +51,12 @@ void Services::Accept(grpc::ServerCompletionQueue* queue,
   unknown_.Accept(queue);
 }
 
+void Services::WaitAccepted() {
+  acceptors_.WaitEnded();
+  health_.WaitAccepted();
+  unknown_.WaitAccepted();
+}
+
 void Services::AcceptKernels(grpc::ServerCompletionQueue* queue) {
   AcceptUnary(
       "Kernels.Rmse", queue, [this](auto... arguments) { kernels_.RequestRmse(arguments...); }, &ServeRmse);
@@ -68,6 +74,7 @@ void Services::AcceptKernels(grpc::ServerCompletionQueue* queue) {
 template <typename Request>
 Detached Services::AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
                                UnaryHandler handler) {
+  const Acceptors::One accepting(&acceptors_);
   for (;;) {
     auto call = std::make_shared<UnaryCall>(shared_, receive_, method, queue);
     call->WatchDone();
@@ -82,6 +89,7 @@ Detached Services::AcceptUnary(std::string method, grpc::ServerCompletionQueue* 
 
 template <typename Make, typename Request>
 Detached Services::AcceptStream(QueueThread* home, Make make, Request request) {
+  const Acceptors::One accepting(&acceptors_);
   for (;;) {
     auto call = make();
     call->WatchDone();

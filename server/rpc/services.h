@@ -10,6 +10,7 @@
 #include "server/rpc/calls/context.h"
 #include "server/rpc/calls/unary.h"
 #include "server/rpc/calls/unknown.h"
+#include "server/rpc/transport/acceptors.h"
 #include "server/rpc/transport/coroutine.h"
 #include "server/rpc/transport/health_service.h"
 #include "server/rpc/transport/queue_thread.h"
@@ -32,6 +33,8 @@ class Services {
   /// served there, by a Crew; those that stream by `streams` in turn, which outlive them.
   void Accept(grpc::ServerCompletionQueue* queue, const std::vector<std::unique_ptr<QueueThread>>& streams);
   void SetHealth(const std::string& service, bool serving) { health_.Set(service, serving); }
+  /// Returns when nothing asks for another call. After the server's shutdown, before that of its queues.
+  void WaitAccepted();
   /// Returns when no call of health is left. After the server's shutdown.
   void WaitIdle() { health_.WaitIdle(); }
 
@@ -60,6 +63,7 @@ class Services {
 
   CallContext* const shared_;
   Receiving* const receive_;
+  Acceptors acceptors_;
   KernelsService kernels_;
   ArraysService arrays_;
   RegionsService regions_;

@@ -4,8 +4,8 @@ if(NOT TILEWIRE_RPC)
 endif()
 find_package(nlohmann_json REQUIRED)
 file(GLOB integration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.cc)
-# Their bounds on memory hold without sanitizers only, so they run in both kinds of build.
-set(memory_tests cancel_test.cc overload_test.cc window_program_test.cc)
+# What they test holds without sanitizers only (bounds on memory, gRPC's end), so they run in both kinds of build.
+set(memory_tests cancel_test.cc overload_test.cc shutdown_test.cc window_program_test.cc)
 list(TRANSFORM memory_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(REMOVE_ITEM integration_tests ${memory_tests})
 # Who gets in: a program of its own, so that it is built without all others.

@@ -25,6 +25,7 @@ void UnknownMethods::Accept(grpc::ServerCompletionQueue* queue) {
 }
 
 Detached UnknownMethods::AcceptNext(grpc::ServerCompletionQueue* queue) {
+  const Acceptors::One accepting(&acceptors_);
   for (;;) {
     auto call = std::make_unique<Unknown>();
     const bool ok = co_await Operation(

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/rpc/calls/context.h"
+#include "server/rpc/transport/acceptors.h"
 #include "server/rpc/transport/coroutine.h"
 
 namespace tilewire::rpc {
@@ -21,6 +22,8 @@ class UnknownMethods {
   void RegisterWith(grpc::ServerBuilder* builder) { builder->RegisterAsyncGenericService(&service_); }
   /// From now on they are taken from that queue of the server, until it shuts down.
   void Accept(grpc::ServerCompletionQueue* queue);
+  /// Returns when nothing asks for another. After the server's shutdown.
+  void WaitAccepted() { acceptors_.WaitEnded(); }
 
  private:
   struct Unknown;
@@ -28,6 +31,7 @@ class UnknownMethods {
   Detached Refuse(std::unique_ptr<Unknown> call);
 
   CallContext* const shared_;
+  Acceptors acceptors_;
   grpc::AsyncGenericService service_;
 };
 

@@ -34,6 +34,7 @@ class Crew {
   /// Once. Throws std::system_error where the system has no threads for `most`.
   void Start(int most);
 
+  bool has_threads() const { return !threads_.empty(); }
   /// How many of its threads are not needed now.
   int resting() const;
 

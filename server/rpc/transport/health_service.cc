@@ -101,6 +101,7 @@ void HealthService::Ended() {
 }
 
 void HealthService::WaitIdle() {
+  WaitAccepted();
   const MutexLock lock(mutex_);
   while (calls_ > 0) idle_.Wait(mutex_);
 }
@@ -126,6 +127,7 @@ void HealthService::Set(const std::string& service, bool serving) {
 }
 
 Detached HealthService::AcceptCheck(grpc::ServerCompletionQueue* queue) {
+  const Acceptors::One accepting(&acceptors_);
   for (;;) {
     auto call = std::make_unique<CheckCall>();
     const bool ok = co_await Operation([&](void* tag) {
@@ -155,6 +157,7 @@ Detached HealthService::Answer(std::unique_ptr<CheckCall> call) {
 }
 
 Detached HealthService::AcceptWatch(grpc::ServerCompletionQueue* queue) {
+  const Acceptors::One accepting(&acceptors_);
   for (;;) {
     auto call = std::make_shared<WatchCall>(this);
     const bool ok = co_await Operation([&](void* tag) {

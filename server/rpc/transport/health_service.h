@@ -12,6 +12,7 @@
 
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/base/mutex.h"
+#include "server/rpc/transport/acceptors.h"
 #include "server/rpc/transport/coroutine.h"
 
 namespace tilewire::rpc {
@@ -28,7 +29,9 @@ class HealthService {
   void Accept(grpc::ServerCompletionQueue* queue);
   /// Tells those who watch the service, too.
   void Set(const std::string& service, bool serving);
-  /// Returns when no call is left. After the server's shutdown, which ends them.
+  /// Returns when nothing asks for another call. After the server's shutdown.
+  void WaitAccepted() { acceptors_.WaitEnded(); }
+  /// Returns when no call is left, and none is asked for. After the server's shutdown, which ends them.
   void WaitIdle();
 
  private:
@@ -52,6 +55,7 @@ class HealthService {
   void Ended();
 
   grpc::health::v1::Health::AsyncService service_;
+  Acceptors acceptors_;
   mutable Mutex mutex_;
   CondVar idle_;
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;
