@@ -4,11 +4,11 @@
 #include <spdlog/pattern_formatter.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "server/ops/json_line.h"
 #include "server/ops/log_sink.h"
 #include "server/ops/logging.h"
 
@@ -16,25 +16,24 @@ namespace tilewire::ops {
 namespace {
 
 constexpr size_t kMostWaitingBytes = 4 << 20;
+constexpr std::chrono::milliseconds kGather{50};
 
-/// An object of one line; empty text and zeros are left out.
+/// Empty text and zeros are left out.
 class Line {
  public:
-  Line() { json_["ts"] = LogTimestamp(spdlog::log_clock::now()); }
+  Line() { json_.Add("ts", LogTimestamp(spdlog::log_clock::now())); }
   Line& Add(const char* name, std::string_view text) {
-    if (!text.empty()) json_[name] = text;
+    if (!text.empty()) json_.Add(name, text);
     return *this;
   }
   Line& Add(const char* name, uint64_t number) {
-    if (number > 0) json_[name] = number;
+    if (number > 0) json_.Add(name, number);
     return *this;
   }
-  std::string Text() const {
-    return json_.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
-  }
+  std::string Text() const { return json_.Text(); }
 
  private:
-  nlohmann::ordered_json json_;
+  JsonLine json_;
 };
 
 }  // namespace
@@ -67,11 +66,10 @@ std::string_view DecisionOf(const Status& status) {
 
 AuditLog::AuditLog(rpc::FileDescriptor file)
     : file_(std::move(file)),
-      sink_(std::make_shared<LogSink>(file_.get(), kMostWaitingBytes,
-                                      [](uint64_t lines) {
-                                        return Line().Add("decision", "dropped").Add("lines", lines).Text() +
-                                               "\n";
-                                      })),
+      sink_(std::make_shared<LogSink>(
+          file_.get(), kMostWaitingBytes,
+          [](uint64_t lines) { return Line().Add("decision", "dropped").Add("lines", lines).Text() + "\n"; },
+          kGather)),
       logger_("audit", sink_) {
   logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
   logger_.set_error_handler([](const std::string&) {});

@@ -28,7 +28,7 @@ Result<rpc::FileDescriptor> OpenAuditFile(const std::string& path);
 /// ids, no messages.
 ///
 /// Thread-safe. Nobody waits for the disk: what does not fit into 4 MiB is dropped, counted, and told by a
-/// line.
+/// line. Lines wait up to 50 ms to be written together; a process that is killed loses those.
 class AuditLog {
  public:
   /// Throws std::system_error where no thread can be made.

@@ -39,8 +39,8 @@ size_t Portion(const std::string& lines, size_t at) {
 
 }  // namespace
 
-LogSink::LogSink(int fd, size_t most_bytes, DroppedLine dropped_line)
-    : fd_(fd), most_bytes_(most_bytes), dropped_line_(std::move(dropped_line)) {
+LogSink::LogSink(int fd, size_t most_bytes, DroppedLine dropped_line, std::chrono::milliseconds gather)
+    : fd_(fd), most_bytes_(most_bytes), dropped_line_(std::move(dropped_line)), gather_(gather) {
   thread_ = WithoutSignals([this] { Run(); });
 }
 
@@ -63,22 +63,32 @@ void LogSink::log(const spdlog::details::log_msg& message) {
     dropped_.fetch_add(1);
     return;
   }
+  const bool first = waiting_.empty(), at_once = AtOnce();
   waiting_.append(line.data(), line.size());
-  if (!writing_) wake_.NotifyOne();
+  if (!writing_ && (first || at_once != AtOnce())) wake_.NotifyOne();
 }
 
 void LogSink::flush() {
   const TimePoint until = Clock::now() + kLongestFlush;
   const MutexLock lock(mutex_);
+  ++flushing_;
+  wake_.NotifyOne();
   while (writing_ || !waiting_.empty())
-    if (!written_.WaitUntil(mutex_, until)) return;
+    if (!written_.WaitUntil(mutex_, until)) break;
+  --flushing_;
+}
+
+void LogSink::AwaitLines() {
+  while (!stop_ && waiting_.empty()) wake_.Wait(mutex_);
+  const TimePoint until = Clock::now() + gather_;
+  while (!AtOnce() && Clock::now() < until) (void)wake_.WaitUntil(mutex_, until);
 }
 
 void LogSink::Run() {
   pthread_setname_np(pthread_self(), "tw-log");
   RelockableMutexLock lock(mutex_);
   for (;;) {
-    while (!stop_ && waiting_.empty()) wake_.Wait(mutex_);
+    AwaitLines();
     if (waiting_.empty()) return;
     std::string lines = std::exchange(waiting_, {});
     const uint64_t untold = std::exchange(untold_, 0);

@@ -4,6 +4,7 @@
 #include <spdlog/sinks/sink.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,14 +18,16 @@ namespace tilewire::ops {
 
 /// Lines are formatted by those who log and written by one thread (`tw-log`). While a pipe is full, because
 /// nobody reads it, lines are kept up to a bound; what comes beyond it is dropped and counted, and a line
-/// says how many once there is room. Thread-safe.
+/// says how many once there is room. Lines may be gathered for a moment: else each wakes the thread, which
+/// costs whoever logs as much as a small call does. Thread-safe.
 class LogSink final : public spdlog::sinks::sink {
  public:
   /// The line, with its end, that tells of lines dropped.
   using DroppedLine = std::function<std::string(uint64_t lines)>;
 
-  /// Writes to `fd`, which it does not own. Throws std::system_error where no thread can be made.
-  LogSink(int fd, size_t most_bytes, DroppedLine dropped_line);
+  /// Writes to `fd`, which it does not own. A line waits up to `gather` for others, unless somebody flushes,
+  /// or half of `most_bytes` is used. Throws std::system_error where no thread can be made.
+  LogSink(int fd, size_t most_bytes, DroppedLine dropped_line, std::chrono::milliseconds gather = {});
   /// Writes what is left, for as long as Flush.
   ~LogSink() override;
 
@@ -42,6 +45,11 @@ class LogSink final : public spdlog::sinks::sink {
 
  private:
   void Run();
+  /// Returns when lines are to be written, or none will come.
+  void AwaitLines() TILEWIRE_REQUIRES(mutex_);
+  bool AtOnce() const TILEWIRE_REQUIRES(mutex_) {
+    return stop_ || flushing_ > 0 || waiting_.size() >= most_bytes_ / 2;
+  }
   /// False where it gave up.
   bool Write(const std::string& lines);
   bool MayWrite();
@@ -49,6 +57,7 @@ class LogSink final : public spdlog::sinks::sink {
   const int fd_;
   const size_t most_bytes_;
   const DroppedLine dropped_line_;
+  const std::chrono::milliseconds gather_;
   std::unique_ptr<spdlog::formatter> formatter_;
   std::atomic<uint64_t> dropped_{0};
   Mutex mutex_;
@@ -56,6 +65,7 @@ class LogSink final : public spdlog::sinks::sink {
   std::string waiting_ TILEWIRE_GUARDED_BY(mutex_);  ///< whole lines
   uint64_t untold_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< dropped lines of which no line tells yet
   bool writing_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  int flushing_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< those who wait until all is written
   bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   TimePoint give_up_ TILEWIRE_GUARDED_BY(mutex_) = TimePoint::max();
   std::thread thread_;

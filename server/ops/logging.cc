@@ -9,13 +9,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "server/base/limits.h"
+#include "server/ops/json_line.h"
 #include "server/ops/log_sink.h"
 
 namespace tilewire::ops {
@@ -27,6 +26,8 @@ using LineFormat = std::string (*)(spdlog::log_clock::time_point, level_enum, st
 
 /// What waits for a reader of stderr: some 5,000 lines.
 constexpr size_t kMostWaitingBytes = 2 * kMiB;
+/// Nobody who looks on notices.
+constexpr std::chrono::milliseconds kGather{10};
 
 /// The sink of this process, which the default logger owns; kept beside it so that it can be asked.
 std::shared_ptr<LogSink> process_sink;
@@ -54,20 +55,30 @@ class LineFormatter : public spdlog::formatter {
   LineFormat format_;
 };
 
+/// "2026-01-02T03:04:05"; many lines are of one second.
+const std::string& SecondText(std::time_t seconds) {
+  thread_local std::time_t last = 0;
+  thread_local std::string text;
+  if (text.empty() || seconds != last) {
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    std::array<char, 40> date{};
+    text.assign(date.data(), std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &utc));
+    last = seconds;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string LogTimestamp(spdlog::log_clock::time_point time) {
   using std::chrono::milliseconds;
   const int64_t ms = std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
   const int64_t millis = ((ms % 1000) + 1000) % 1000;
-  const std::time_t seconds = static_cast<std::time_t>((ms - millis) / 1000);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 40> date{};
-  const size_t used = std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  std::array<char, 8> fraction{};
-  std::snprintf(fraction.data(), fraction.size(), ".%03dZ", static_cast<int>(millis));
-  return std::string(date.data(), used) + fraction.data();
+  std::string text = SecondText(static_cast<std::time_t>((ms - millis) / 1000));
+  text += '.';
+  for (const int64_t power : {100, 10, 1}) text += static_cast<char>('0' + millis / power % 10);
+  return text += 'Z';
 }
 
 namespace {
@@ -123,10 +134,16 @@ void AppendTextValue(const std::string& text, std::string* out) {
 }
 
 std::string NumberText(double number) {
-  std::array<char, 40> buffer{};  // as "%.10g", which takes printf far longer
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::general, 10);
-  return std::string(buffer.data(), end.ptr);
+  // As "%.10g", which takes printf far longer; and where the digits that tell the number from all others are
+  // few, as those of times are, they are had sooner still.
+  constexpr int kDigits = 10;
+  constexpr double kLeastFixed = 1e-4;  // smaller ones are written with an exponent
+  std::array<char, 40> buffer{};
+  char* const begin = buffer.data();
+  auto end = std::to_chars(begin, begin + buffer.size(), number, std::chars_format::fixed);
+  if (end.ec != std::errc() || end.ptr - begin > kDigits || std::abs(number) < kLeastFixed)
+    end = std::to_chars(begin, begin + buffer.size(), number, std::chars_format::general, kDigits);
+  return std::string(begin, end.ptr);
 }
 
 }  // namespace
@@ -150,22 +167,20 @@ std::string FormatTextLine(spdlog::log_clock::time_point time, level_enum level,
 
 std::string FormatJsonLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
                            std::span<const Field> fields) {
-  nlohmann::ordered_json line;
-  line["ts"] = LogTimestamp(time);
-  line["level"] = LevelName(level);
-  line["msg"] = msg;
-  for (const Field& field : fields) {
-    std::visit([&](const auto& value) { line[field.name] = value; }, field.value);
-  }
-  return line.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  JsonLine line;
+  line.Add("ts", LogTimestamp(time)).Add("level", LevelName(level)).Add("msg", msg);
+  for (const Field& field : fields)
+    std::visit([&](const auto& value) { line.Add(field.name, value); }, field.value);
+  return line.Text();
 }
 
 void InitLogging(const std::string& format, const std::string& level) {
   const LineFormat line_format = format == "json" ? FormatJsonLine : FormatTextLine;
-  process_sink = std::make_shared<LogSink>(STDERR_FILENO, kMostWaitingBytes, [line_format](uint64_t lines) {
+  const auto dropped_line = [line_format](uint64_t lines) {
     const Field count("count", lines);
     return line_format(spdlog::log_clock::now(), level_enum::warn, "log lines dropped", {&count, 1}) + "\n";
-  });
+  };
+  process_sink = std::make_shared<LogSink>(STDERR_FILENO, kMostWaitingBytes, dropped_line, kGather);
   auto logger = std::make_shared<spdlog::logger>("tilewired", process_sink);
   logger->set_formatter(std::make_unique<LineFormatter>(line_format));
   logger->flush_on(level_enum::critical);  // what may be the last words

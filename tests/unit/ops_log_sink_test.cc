@@ -23,18 +23,31 @@ using ::tilewire::testing::Eventually;
 class LogSinkTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0); }
+  /// A pipe of which one read takes what one write put into it.
+  void UsePackets() {
+    CloseReader();
+    close(ends_[1]);
+    ASSERT_EQ(pipe2(ends_.data(), O_CLOEXEC | O_DIRECT), 0);
+  }
   void TearDown() override {
     CloseReader();
     close(ends_[1]);
   }
-  void Make(size_t most_bytes) {
+  void Make(size_t most_bytes, std::chrono::milliseconds gather = {}) {
     sink_ = std::make_shared<LogSink>(
-        ends_[1], most_bytes, [](uint64_t lines) { return "dropped " + std::to_string(lines) + "\n"; });
+        ends_[1], most_bytes, [](uint64_t lines) { return "dropped " + std::to_string(lines) + "\n"; },
+        gather);
     logger_ = std::make_unique<spdlog::logger>("test", sink_);
     logger_->set_formatter(
         std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, "\n"));
   }
   void Log(const std::string& line) { logger_->info(line); }
+  /// What is there, which is waited for.
+  std::string ReadOnce() {
+    std::array<char, 4096> buffer{};
+    const ssize_t n = read(ends_[0], buffer.data(), buffer.size());
+    return std::string(buffer.data(), static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  }
   /// Until nobody holds the other end.
   std::string ReadAll() {
     std::string text;
@@ -117,6 +130,41 @@ TEST_F(LogSinkTest, EndsThoughNobodyReads) {
   Make(1 << 20);
   for (int i = 0; i < 20'000; ++i) Log("0123456789");
   EndSink();  // or the test hangs
+}
+
+TEST_F(LogSinkTest, GatheredLinesAreOneWrite) {
+  UsePackets();
+  Make(1 << 20, std::chrono::hours(1));
+  for (int round = 0; round < 100; ++round) {
+    std::string all;
+    for (int i = 0; i < 50; ++i) {
+      const std::string line = std::to_string(round) + " " + std::to_string(i);
+      Log(line);
+      all += line + "\n";
+    }
+    sink_->flush();
+    EXPECT_EQ(ReadOnce(), all);
+  }
+}
+
+TEST_F(LogSinkTest, GatheredLinesComeByThemselves) {
+  Make(1 << 20, std::chrono::milliseconds(1));
+  Log("a line");
+  EXPECT_EQ(ReadOnce(), "a line\n");
+}
+
+TEST_F(LogSinkTest, GatheredLinesComeAtOnceWhereRoomGetsScarce) {
+  Make(100, std::chrono::hours(1));
+  Log(std::string(30, 'x'));
+  Log(std::string(30, 'y'));
+  EXPECT_EQ(ReadOnce(), std::string(30, 'x') + "\n" + std::string(30, 'y') + "\n");
+}
+
+TEST_F(LogSinkTest, GatheredLinesAreWrittenAtTheEnd) {
+  Make(1 << 20, std::chrono::hours(1));
+  Log("the last");
+  EndSink();
+  EXPECT_EQ(ReadAll(), "the last\n");
 }
 
 TEST_F(LogSinkTest, AReaderThatIsGoneIsNoError) {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -66,6 +68,41 @@ TEST(TextLine, EscapesWhatWouldBreakIt) {
     ASSERT_GE(c, 0x20);
     ASSERT_LT(c, 0x7f);
   }
+}
+
+TEST(TextLine, NumbersHaveTenDigits) {
+  std::vector<double> numbers{0,         -0.0,    0.5,     812.437, 1234567890,  12345678901, 0.12345678949,
+                              1e-4,      9.99e-5, 1e-300,  1e21,    1e300,       99999.9,     -3.25,
+                              0.1 + 0.2, 1.0 / 3, 2.0 / 3, 1e10,    9999999999.5};
+  uint64_t seed = 1;
+  for (int i = 0; i < 10'000; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const auto scaled = static_cast<double>(seed >> 40);
+    numbers.insert(numbers.end(), {scaled / 1e3, scaled / 7, -scaled * 1e7, scaled * 1e-12});
+  }
+  for (const double number : numbers) {
+    std::array<char, 64> expected{};
+    std::snprintf(expected.data(), expected.size(), "%.10g", number);
+    const std::string line = Text("x", {{"n", number}});
+    EXPECT_EQ(line.substr(line.rfind('=') + 1), expected.data());
+  }
+}
+
+TEST(TextLine, EachHasItsOwnTime) {
+  for (const int64_t ms : {1767323045678, 1767323045009, 1767323046000, 1767323045999, int64_t{-1}})
+    EXPECT_EQ(LogTimestamp(At(ms)).substr(20), (ms < 0 ? "999Z" : std::to_string(ms).substr(10) + "Z"));
+  EXPECT_EQ(LogTimestamp(At(1767323045678)), "2026-01-02T03:04:05.678Z");
+  EXPECT_EQ(LogTimestamp(At(1767323046000)), "2026-01-02T03:04:06.000Z");
+  EXPECT_EQ(LogTimestamp(At(-1)), "1969-12-31T23:59:59.999Z");
+}
+
+TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
+  for (const double number : {0.0, -0.0, 3.0, 0.1 + 0.2, 1e21, 5e-324, 1.7976931348623157e308, -812.437}) {
+    const Json read = Parsed("x", {{"n", number}})["n"];
+    EXPECT_TRUE(read.is_number_float()) << number;
+    EXPECT_EQ(read.get<double>(), number);
+  }
+  EXPECT_TRUE(Parsed("x", {{"n", -INFINITY}})["n"].is_null());
 }
 
 TEST(JsonLine, HasTimeLevelMessageAndTypedFields) {

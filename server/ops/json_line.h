@@ -1,0 +1,43 @@
+// A JSON object in one line, put together directly: a tree of values costs more than a small call may.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace tilewire::ops {
+
+/// Members in the order in which they are added. ASCII alone: other characters are escaped, what is not UTF-8
+/// becomes U+FFFD. Numbers that are none (NaN, infinite) are null.
+class JsonLine {
+ public:
+  /// `name` is ours: letters and underscores, and not there yet.
+  template <typename T>
+  JsonLine& Add(std::string_view name, const T& value) {
+    AddName(name);
+    if constexpr (std::same_as<T, bool>) {
+      line_ += value ? "true" : "false";
+    } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+      AddText(value);
+    } else if constexpr (std::floating_point<T>) {
+      AddNumber(value);
+    } else {
+      static_assert(std::integral<T>);
+      line_ += std::to_string(value);
+    }
+    return *this;
+  }
+  /// The object, without the end of the line.
+  std::string Text() const { return line_.empty() ? "{}" : line_ + "}"; }
+
+ private:
+  void AddName(std::string_view name);
+  void AddText(std::string_view text);
+  void AddNumber(double number);
+
+  std::string line_;
+};
+
+}  // namespace tilewire::ops
