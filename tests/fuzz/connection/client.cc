@@ -25,6 +25,14 @@ constexpr int kPatienceMs = 60'000;
 /// decides how far an input gets, never whether it is right.
 constexpr int kSilences = 8, kSilenceMs = 1;
 
+/// Whether that comes in time. libFuzzer's own alarm interrupts a wait once a minute: then it begins anew.
+bool Comes(pollfd* ready, int patience_ms) {
+  int count;
+  while ((count = poll(ready, 1, patience_ms)) < 0 && errno == EINTR) {
+  }
+  return count == 1;
+}
+
 }  // namespace
 
 Client::Client(rpc::FileDescriptor connected, std::string shared_memory)
@@ -176,7 +184,7 @@ void Client::Send(std::string_view bytes) {
       break;
     }
     pollfd ready{.fd = fd_.get(), .events = POLLIN | POLLOUT, .revents = 0};
-    FUZZ_CHECK(poll(&ready, 1, kPatienceMs) == 1);
+    FUZZ_CHECK(Comes(&ready, kPatienceMs));
     if ((ready.revents & POLLIN) != 0) Receive();
   }
   sending_ = false;
@@ -241,7 +249,7 @@ void Client::KeepIds(std::string_view payload) {
 
 void Client::Await() {
   pollfd ready{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-  FUZZ_CHECK(poll(&ready, 1, kPatienceMs) == 1);
+  FUZZ_CHECK(Comes(&ready, kPatienceMs));
 }
 
 void Client::Acknowledged() {
@@ -259,7 +267,7 @@ void Client::Settle(const Done& done) {
       continue;
     }
     pollfd ready{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-    if (poll(&ready, 1, kSilenceMs) == 0) ++silences_;
+    if (!Comes(&ready, kSilenceMs)) ++silences_;
   }
 }
 
