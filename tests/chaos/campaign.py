@@ -157,6 +157,7 @@ def campaign(options, folder):
         print(f"{world.calls} calls, {sum(done.values())} disturbances: all is right")
     except BaseException:
         print(f"campaign: seed {options.seed}; the server's last lines:", *served.log[-20:], sep="\n  ", file=sys.stderr)
+        print(f"campaign: it waited for {world.unfinished()}", file=sys.stderr)
         print(f"campaign: after {done}, {world.failures}; threads of the server: {served.threads()}; what clients said last:"
               f"{world.last_words()}", file=sys.stderr)
         raise

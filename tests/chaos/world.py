@@ -37,6 +37,7 @@ class World:
         self.clients, self.states, self.wrong, self.failures = {}, [], [], {}
         self.calls = self.good = self.spawned = 0
         self.lives, self.noted, self.took = [], {}, {}
+        self.awaited = ""  # what is waited for now
         self.disturbed = False  # clients were killed, or may not know what they had: it stays
         self.selector = selectors.DefaultSelector()
 
@@ -105,7 +106,7 @@ class World:
                 return
 
     def until(self, condition, what, dead=False):
-        begin = time.monotonic()
+        begin, self.awaited = time.monotonic(), what
         while not condition():
             if not dead and not self.served.alive():
                 raise AssertionError(f"the server has died: {self.served.process.returncode} {self.served.log[-20:]}")
@@ -113,6 +114,7 @@ class World:
                 raise AssertionError(f"not in {PATIENCE} s: {what}; {self.served.busy() if not dead else ''}{self.last_words()}")
             self.pump(0.02)
             self.replace_the_lost()
+        self.awaited = ""
 
     def replace_the_lost(self):
         """Stubs in a call that began before its server died, long ago: no server owes them anything. gRPC's Python, 1.51 and
@@ -124,6 +126,14 @@ class World:
                 self.note(f"calls that gRPC's client has lost with their server ({CLIENTS[number][1]})")
                 self.kill(client)
                 self.tell(self.word, [self.spawn(number)])
+
+    def unfinished(self):
+        """What was waited for when the campaign ended, and which gauges of the server are not 0."""
+        try:
+            busy = self.served.busy() if self.served.alive() else "the server is gone"
+        except OSError as error:
+            busy = f"the server's metrics cannot be had: {error}"
+        return f"{self.awaited or 'nothing'}; gauges that are not 0: {busy or 'none'}"
 
     def last_words(self):
         """What each client said last, and how long ago its last good call had begun."""
