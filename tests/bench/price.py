@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What doors cost: TLS, client certificates, tokens, and what the process gives up, beside the same calls in clear.
+"""What doors cost: TLS, client certificates, and everything else that keeps others out, beside the same calls without.
 
     price.py FOLDER [--device auto] [--rounds 3] [--seconds 3] [--mib 64,256] [--json FILE] [--markdown FILE]
 
 FOLDER is a bundle or a build. Every round starts a server a way, in turns, so that all ways meet the same machine; figures
 are medians, and shares are of the way that is printed first. Certificates and the token are made by openssl and tilewired
-when it runs, and end with it. Exit code: 0; 1 nothing could be measured; 2 bad usage or no programs.
+when it runs, and end with it. All off: nothing is given up by the process, either. All on: tokens, a policy with limits, an audit log,
+and bounds of connections. Exit code: 0; 1 nothing could be measured; 2 bad usage or no programs.
 """
 import argparse
 import json
@@ -16,7 +17,13 @@ import sys
 from programs import (Failure, Server, add_common_options, figures, find_program, matrix_shape, numbers, report_of, run,
                       scratch_folder, spread, table, write_text)
 
-WAYS = ("in clear", "in clear, nothing given up", "token", "TLS", "TLS, token", "TLS, client certificate")
+WAYS = ("all off", "in clear", "in clear, all on", "TLS", "TLS, all on", "TLS, client certificate")
+# Counted, and never reached.
+BOUNDS = ("--max-calls-per-connection", "1000000", "--max-streams-per-connection", "1000000", "--calls-per-second-per-connection", "1000000",
+          "--bytes-per-second-per-connection", "16384GiB")
+POLICY = {"rules": [{"who": ["token:price"], "methods": ["*"], "admin": True, "max_bytes": "64GiB", "calls_per_second": 1000000,
+                     "bytes_per_second": "16384GiB", "max_in_flight": 1000000, "queue_length": 1000000, "streams": 1000000,
+                     "device_bytes": "16384GiB"}]}
 LESS = "p50, us"  # the row where less is better
 
 
@@ -49,6 +56,7 @@ class Price:
         for name in ("server", "client"):
             make_pair(folder, name, self.path("authority"))
         made = subprocess.run([self.server, "--make-token", "price"], capture_output=True, text=True, check=True, timeout=60)
+        write_text(self.path("policy"), json.dumps(POLICY))
         write_text(self.path("tokens"), made.stdout.strip())
         write_text(self.path("token"), made.stderr.strip().split()[-1])
 
@@ -58,17 +66,18 @@ class Price:
     def flags(self, way):
         """Of the server, and of its client."""
         server, client = [], []
-        if "nothing given up" in way:
+        if way == "all off":
             server += ["--no-confinement", "--core-dumps"]
+        if "all on" in way:
+            server += ["--tokens", self.path("tokens"), "--anonymous", "deny", "--policy", self.path("policy"), "--audit-log", self.path("audit"),
+                       *BOUNDS]
+            client += ["--token-file", self.path("token")]
         if "TLS" in way:
             server += ["--tls-cert", self.path("server.pem"), "--tls-key", self.path("server.key")]
             client += ["--tls-ca", self.path("authority.pem")]
         if "client certificate" in way:
             server += ["--tls-client-ca", self.path("authority.pem"), "--tls-client", "required"]
             client += ["--tls-cert", self.path("client.pem"), "--tls-key", self.path("client.key")]
-        if "token" in way:
-            server += ["--tokens", self.path("tokens"), "--anonymous", "deny"]
-            client += ["--token-file", self.path("token")]
         return server, client
 
     def call(self, server, row, client):
