@@ -16,7 +16,8 @@
 
 namespace tilewire::client {
 
-using Deadline = std::optional<std::chrono::system_clock::time_point>;
+/// Not by the wall clock, which may be set while a call runs.
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// Stores its operand.
 struct PutTask {};

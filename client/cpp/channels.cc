@@ -1,7 +1,6 @@
 #include "client/cpp/channels.h"
 
 #include <absl/synchronization/mutex.h>
-#include <absl/time/time.h>
 #include <grpc/grpc.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -31,19 +30,23 @@ void KeepGrpc() {
 /// looks at what connect() left in errno only after it took a mutex, and the first thread of a process that
 /// queues behind another one for any of Abseil's mutexes looks for the processor's clock rate in a file that
 /// most machines lack: errno is ENOENT then, and the connection counts as failed. Here it happens beforehand.
+/// Without time limits: Abseil's are by the wall clock, and last for hours where that is set back.
 void QueueBehindAnother() {
   absl::Mutex mutex;
-  bool first_waits = false, over = false, never = false;
-  std::thread first([&] {
+  int waiting = 0;
+  bool over = false;
+  const auto wait = [&] {
     const absl::MutexLock lock(&mutex);
-    first_waits = true;
+    ++waiting;
     mutex.Await(absl::Condition(&over));
-  });
-  mutex.LockWhen(absl::Condition(&first_waits));  // free only once `first` is in the queue
-  mutex.AwaitWithTimeout(absl::Condition(&never), absl::Microseconds(1));
+  };
+  std::thread first(wait), second(wait);
+  const auto both = +[](int* count) { return *count == 2; };
+  mutex.LockWhen(absl::Condition(both, &waiting));  // free only once both are in the queue
   over = true;
   mutex.Unlock();
   first.join();
+  second.join();
 }
 
 void SettleMutexes() {

@@ -58,9 +58,7 @@ Status CallPatiently(const Link& link, Stub* stub,
                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                      const Request& request, const CallOptions& options, Deadline deadline,
                      Response* response) {
-  std::optional<Retry::Clock::time_point> until;
-  if (deadline) until = Retry::Clock::now() + (*deadline - std::chrono::system_clock::now());
-  Retry retry(options.max_attempts, until);
+  Retry retry(options.max_attempts, deadline);
   for (;;) {
     if (options.stop.stop_requested()) return Status(Code::kCancelled, "CANCELLED", "the call was cancelled");
     Status status = CallOnce(link, stub, method, request, options, deadline, response);

@@ -1,5 +1,6 @@
 // Calls that carry arrays, attempt by attempt.
 #include <grpc/grpc.h>
+#include <grpc/support/time.h>
 
 #include <algorithm>
 #include <random>
@@ -66,7 +67,11 @@ Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options) 
 
 void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
              grpc::ClientContext* context) {
-  if (deadline) context->set_deadline(*deadline);
+  if (deadline) {
+    const std::chrono::nanoseconds left = *deadline - std::chrono::steady_clock::now();
+    context->set_deadline(
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
+  }
   for (const auto& [key, value] : connect.metadata) context->AddMetadata(key, value);
   if (!connect.token.empty()) context->AddMetadata("authorization", "Bearer " + connect.token);
   if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
@@ -74,7 +79,7 @@ void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline
 
 Deadline DeadlineOf(const CallOptions& options) {
   if (!options.timeout) return std::nullopt;
-  return std::chrono::system_clock::now() + *options.timeout;
+  return std::chrono::steady_clock::now() + *options.timeout;
 }
 
 Result<Reply> Client::Impl::Execute(Operation operation, std::span<const ArraySource> operands,
@@ -154,9 +159,7 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
   const auto start = Retry::Clock::now();
   std::optional<SpanRecorder> recorder;
   if (spec.options.trace) spec.recorder = &recorder.emplace(start);
-  std::optional<Retry::Clock::time_point> deadline;
-  if (spec.options.timeout) deadline = start + *spec.options.timeout;
-  Retry retry(spec.options.max_attempts, deadline);
+  Retry retry(spec.options.max_attempts, spec.deadline);
   for (int attempts = 1;; ++attempts) {
     if (spec.options.stop.stop_requested())
       return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));

@@ -4,8 +4,8 @@
                 [--report] [--json FILE]
 
 Each disturbance comes once; with --seconds again and again, in an order that the seed gives. --only rotation replaces certificates,
-tokens and policy once a second. --set-clock: clock_jumps, too, which moves the clock of this machine. --stubs: made before, for
-machines without protoc (carry.sh). README.md in this folder has the table.
+tokens and policy once a second. --set-clock: clock_jumps moves the clock of this machine, not one of the server's and the clients' own.
+--stubs: made before, for machines without protoc (carry.sh). README.md in this folder has the table.
 """
 import argparse
 import glob
@@ -56,7 +56,7 @@ def learn(world, known):
 
 def disturb(world, options, what, done):
     """All that there are once, or until the time is over. `done`: how often each."""
-    from machine import CannotBe
+    from clocks import CannotBe
     from world import shuffled
     rng, begin = random.Random(f"{options.seed}/disturbances"), time.monotonic()
     names = shuffled(options.seed, what)
@@ -124,18 +124,20 @@ def campaign(options, folder):
         sys.path.insert(0, stubs)
     else:
         make_stubs(folder)
+    from clocks import MachineClock, OwnClock
     from credentials import Credentials
     from disturbances import ALL, rotation
     from faults import FAULTS
-    from machine import CLOCK, MACHINE
+    from machine import MACHINE
     from served import Served
     from world import World
-    known = {**ALL, **MACHINE, **(FAULTS if options.tilewired.endswith("_faulty") else {}), **(CLOCK if options.set_clock else {})}
+    known = {**ALL, **MACHINE, **(FAULTS if options.tilewired.endswith("_faulty") else {})}
     only = options.only.split(",") if options.only else [name for name in known if options.device == "cpu" or name not in CPU_ALONE]
     assert only == ["rotation"] or set(only) <= set(known), f"--only: {sorted(known)}, or rotation"
     prefix = f"/tilewire-chaos-{os.getpid()}"
-    served = Served(options.tilewired, folder, Credentials(folder), prefix, options.device)
-    world = World(served, folder, stubs, options.seed, options.tilewire)
+    clock = MachineClock() if options.set_clock else OwnClock(folder)
+    served = Served(options.tilewired, folder, Credentials(folder), prefix, options.device, clock.environment)
+    world = World(served, folder, stubs, options.seed, options.tilewire, clock)
     begin, done = time.monotonic(), {}
     try:
         served.start()

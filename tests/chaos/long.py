@@ -24,7 +24,7 @@ from memory import MIB, quarters, slope
 HERE = os.path.dirname(os.path.abspath(__file__))
 SEEDS = os.path.join(HERE, "..", "fuzz", "corpus")
 # Without those that end the server, whose memory is then told over the whole time.
-STAYING = "kill_clients,stop_clients,stop_server,certificates,tokens,policy,full_disk,few_descriptors"
+STAYING = "kill_clients,stop_clients,stop_server,certificates,tokens,policy,full_disk,few_descriptors,clock_jumps"
 CAMPAIGNS = {"all": [], "rotation": ["--only", "rotation"], "staying": ["--only", STAYING]}
 LATE = 100     # seconds after its time until a program is ended, which is a finding
 LAST = 20      # seconds to end in when told to

@@ -19,8 +19,9 @@ FAR_FILES = 16  # what gRPC opens for itself once a connection comes that takes 
 
 
 class Served:
-    def __init__(self, program, folder, credentials, prefix, device):
+    def __init__(self, program, folder, credentials, prefix, device, environment):
         self.program, self.folder, self.credentials, self.prefix, self.device = program, folder, credentials, prefix, device
+        self.environment = dict(os.environ, **environment)
         self.tcp, self.unix = "127.0.0.1:0", "unix:" + os.path.join(folder, "socket")
         self.audit = os.path.join(folder, "audit")
         self.warned = collections.Counter()
@@ -41,7 +42,8 @@ class Served:
         if self.program.endswith("_faulty"):  # what the host computes meets no fault
             command += ["--host-bytes", "0"]
         self.log, self.told = [], collections.Counter()
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env=self.environment)
         self.reader = threading.Thread(target=self.read, args=(self.process.stderr,), daemon=True)
         self.reader.start()
         ready = self.process.stdout.readline().split()

@@ -32,8 +32,8 @@ class Client:
 
 
 class World:
-    def __init__(self, served, folder, stubs, seed, tilewire):
-        self.served, self.folder, self.stubs, self.seed, self.tilewire = served, folder, stubs, seed, tilewire
+    def __init__(self, served, folder, stubs, seed, tilewire, clock):
+        self.served, self.folder, self.stubs, self.seed, self.tilewire, self.clock = served, folder, stubs, seed, tilewire, clock
         self.clients, self.states, self.wrong, self.failures = {}, [], [], {}
         self.calls = self.good = self.spawned = 0
         self.lives, self.noted, self.took = [], {}, {}
@@ -51,7 +51,7 @@ class World:
                     "prefix": self.served.prefix, "seed": f"{self.seed}/{self.spawned}", "tilewire": self.tilewire}
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "caller.py")
         process = subprocess.Popen([sys.executable, "-B", program, json.dumps(settings)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   start_new_session=True, bufsize=0, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
+                                   start_new_session=True, bufsize=0, env=dict(os.environ, OPENBLAS_NUM_THREADS="1", **self.clock.environment))
         self.clients[number] = client = Client(number, process)
         self.selector.register(process.stdout, selectors.EVENT_READ, client)
         return client
@@ -154,7 +154,7 @@ class World:
     def allowing(self, name, *errors, gone=False, cut=False, lasting=True, who=None):
         """While this lasts `errors` are allowed: (code, reason), reason "" any. lasting: for each client until its first
         good call begun later. gone: what the server kept for clients may not be found again. cut: streams that it had taken may
-        fail too. who: the only ones who may see them."""
+        fail too. who: the only ones who may see them, of that kind, place or name."""
         state = {"name": name, "errors": errors, "gone": gone, "cut": cut, "lasting": lasting, "who": who, "denied": None,
                  "begin": time.monotonic(), "end": None}
         self.states.append(state)
@@ -192,7 +192,7 @@ class World:
             return False
         if said["opened"] and not state["cut"]:
             return False
-        if state["who"] and CLIENTS[client.number][2] != state["who"]:
+        if state["who"] and state["who"] not in CLIENTS[client.number]:
             return False
         return any(said["code"] == code and (not reason or not said["reason"] or said["reason"] == reason)
                    for code, reason in state["errors"])

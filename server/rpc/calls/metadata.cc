@@ -1,6 +1,7 @@
 #include "server/rpc/calls/metadata.h"
 
 #include <grpc/grpc_security_constants.h>
+#include <grpc/support/time.h>
 #include <grpcpp/security/auth_context.h>
 
 #include <algorithm>
@@ -54,6 +55,15 @@ std::optional<CertificateNames> CertificateOf(const grpc::ServerContextBase& con
   return names;
 }
 
+/// When the client's deadline is. Not by the wall clock, which may be set while the call runs.
+TimePoint DeadlineOf(const grpc::ServerContextBase& context) {
+  constexpr int64_t kLongest = int64_t{365} * 24 * 3600;  // seconds; later is never
+  const gpr_timespec deadline = context.raw_deadline();
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec > kLongest) return TimePoint::max();
+  return Clock::now() + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
+}
+
 Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared) {
   const IdentityRules& rules = shared.identity_rules;
   const auto tokens = shared.credentials->tokens();
@@ -68,10 +78,8 @@ Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext
 }  // namespace
 
 std::optional<Clock::duration> Metadata::TimeLeft() const {
-  if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  const auto left = deadline - std::chrono::system_clock::now();
-  if (left > std::chrono::hours(24 * 365)) return std::nullopt;
-  return std::chrono::duration_cast<Clock::duration>(left);
+  if (deadline == TimePoint::max()) return std::nullopt;
+  return deadline - Clock::now();
 }
 
 std::string MakeRequestId() {
@@ -87,7 +95,7 @@ Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& share
   Metadata metadata{.request_id = IncomingText(*context, "x-request-id"),
                     .traceparent = IncomingText(*context, "traceparent"),
                     .peer = context->peer(),
-                    .deadline = context->deadline()};
+                    .deadline = DeadlineOf(*context)};
   metadata.own = !probe_token.empty() && IncomingText(*context, "x-tilewire-probe") == probe_token;
   const auto identity = metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared);
   if (identity) {

@@ -4,7 +4,6 @@
 
 #include <grpcpp/server_context.h>
 
-#include <chrono>
 #include <optional>
 #include <string>
 
@@ -21,9 +20,9 @@ struct Metadata {
   std::string share;
   Status refused;    ///< why nobody knows who calls, or that he may not; the call ends so
   bool own = false;  ///< the server's own probe, which is neither logged nor counted
-  std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
+  TimePoint deadline = TimePoint::max();  ///< the client's; max: none within a year
 
-  /// How long until the client's deadline by gRPC's clock, if there is one.
+  /// How long until the client's deadline, if there is one.
   std::optional<Clock::duration> TimeLeft() const;
 };
 

@@ -1,0 +1,133 @@
+// A wall clock of a process's own, to be preloaded: CLOCK_REALTIME is moved by the nanoseconds that the file
+// named by OWN_CLOCK begins with, whenever they change. What waits until an hour of that clock (futexes, as
+// Abseil's and so gRPC's do, and condition variables) ends by it, as it would by the kernel's if that were
+// set. Clocks that cannot be set, and waits by them, stay as they are. campaign.py builds it.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+/// So often a wait looks whether the clock was moved.
+constexpr int64_t kSlice = 20'000'000;
+
+template <typename Function>
+Function* Next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+/// Null: nobody moves it. The file stays mapped: a server that gives up its files keeps it.
+const volatile int64_t* Shift() {
+  static const volatile int64_t* const shift = []() -> const volatile int64_t* {
+    const char* const path = std::getenv("OWN_CLOCK");
+    const int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) return nullptr;
+    void* const mapped = mmap(nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    return mapped == MAP_FAILED ? nullptr : static_cast<const volatile int64_t*>(mapped);
+  }
+  ();
+  return shift;
+}
+int64_t ShiftNow() {
+  const volatile int64_t* const shift = Shift();
+  return shift == nullptr ? 0 : *shift;
+}
+
+int64_t Nanoseconds(const timespec& time) {
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+timespec Time(int64_t nanoseconds) {
+  return {.tv_sec = nanoseconds / kSecond, .tv_nsec = nanoseconds % kSecond};
+}
+int KernelTime(clockid_t clock, timespec* time) {
+  static auto* const next = Next<int(clockid_t, timespec*)>("clock_gettime");
+  return next(clock, time);
+}
+
+/// Calls `wait(part)`, a wait until that hour of the kernel's clock which says whether it timed out, again
+/// and again until it does not, or `until` of our own clock has come.
+template <typename Wait>
+void InSlices(const timespec& until, Wait wait) {
+  for (;;) {
+    timespec now{};
+    KernelTime(CLOCK_REALTIME, &now);
+    const int64_t left = Nanoseconds(until) - ShiftNow() - Nanoseconds(now);
+    const timespec part = Time(Nanoseconds(now) + (left < 0 ? 0 : left < kSlice ? left : kSlice));
+    if (!wait(&part) || left <= 0) return;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const int result = KernelTime(clock, time);
+  if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+    *time = Time(Nanoseconds(*time) + ShiftNow());
+  return result;
+}
+
+int gettimeofday(timeval* time, void*) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  *time = {.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
+  return 0;
+}
+
+time_t time(time_t* seconds) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds != nullptr) *seconds = now.tv_sec;
+  return now.tv_sec;
+}
+
+long syscall(long number, ...) noexcept {
+  static auto* const next = Next<long(long, ...)>("syscall");
+  long a[6];
+  va_list list;
+  va_start(list, number);
+  for (long& argument : a) argument = va_arg(list, long);
+  va_end(list);
+  if (number != SYS_futex || a[3] == 0 || (a[1] & FUTEX_CLOCK_REALTIME) == 0 || Shift() == nullptr)
+    return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  long result = 0;
+  InSlices(*reinterpret_cast<const timespec*>(a[3]), [&](const timespec* part) {
+    result = next(number, a[0], a[1], a[2], part, a[4], a[5]);
+    return result == -1 && errno == ETIMEDOUT;
+  });
+  return result;
+}
+
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+  static auto* const next = Next<decltype(pthread_cond_timedwait)>("pthread_cond_timedwait");
+  if (Shift() == nullptr) return next(condition, mutex, until);
+  int result = 0;
+  InSlices(*until, [&](const timespec* part) {
+    result = next(condition, mutex, part);
+    return result == ETIMEDOUT;
+  });
+  return result;
+}
+
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const timespec* until) {
+  static auto* const next = Next<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
+  if (clock == CLOCK_REALTIME) return pthread_cond_timedwait(condition, mutex, until);
+  return next(condition, mutex, clock, until);
+}
+
+}  // extern "C"
