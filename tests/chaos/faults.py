@@ -1,5 +1,5 @@
 """What happens to the device of a server that is tilewired_faulty (faulty_device.cc)."""
-from disturbances import NO_SERVER, everybody_again, told
+from disturbances import NO_SERVER, UNTAKEN, everybody_again, told
 
 LOST = ("INTERNAL", "")  # its own words are for the log
 KINDS = ("copy_in", "copy_out", "launch")
@@ -34,7 +34,7 @@ def device_faults(world, rng):
 
 def dead_device(world, rng):
     """The device is gone for good: the server tells its callers and ends with exit code 70. Then a new one."""
-    with world.allowing("dead device", LOST, NO_SERVER, ("NOT_FOUND", ""), gone=True, cut=True):
+    with world.allowing("dead device", LOST, NO_SERVER, UNTAKEN, ("NOT_FOUND", ""), gone=True, cut=True):
         world.keep_slope()
         world.served.say(f"fail {rng.choice(KINDS)} {rng.randint(1, 8)} for-good")
         world.until(lambda: not world.served.alive(), "the end of a server without a device", dead=True)

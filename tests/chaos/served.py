@@ -109,6 +109,8 @@ class Served:
     def threads(self):
         """How many of each name: gRPC's own that could not be made are missed nowhere else."""
         names = collections.Counter()
+        if self.process is None:
+            return {}
         for path in glob.glob(f"/proc/{self.process.pid}/task/*/comm"):
             with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
                 names[file.read().strip()] += 1
