@@ -1,4 +1,4 @@
-// A JSON object in one line, put together directly: a tree of values costs more than a small call may.
+// A JSON object in one line, put together directly: a tree of values costs a small call too much.
 #pragma once
 
 #include <concepts>

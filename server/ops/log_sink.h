@@ -18,8 +18,8 @@ namespace tilewire::ops {
 
 /// Lines are formatted by those who log and written by one thread (`tw-log`). While a pipe is full, because
 /// nobody reads it, lines are kept up to a bound; what comes beyond it is dropped and counted, and a line
-/// says how many once there is room. Lines may be gathered for a moment: else each wakes the thread, which
-/// costs whoever logs as much as a small call does. Thread-safe.
+/// says how many once there is room. Lines may be gathered for a moment: else each wakes the thread.
+/// Thread-safe.
 class LogSink final : public spdlog::sinks::sink {
  public:
   /// The line, with its end, that tells of lines dropped.
