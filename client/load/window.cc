@@ -161,7 +161,10 @@ void Window::Ended(const Start& start, const Answer& answer) {
   }
   const bool bad = !answer.status.ok() || !answer.right;
   bool counted = start.counted;
-  if (!options_.rate && !options_.requests) counted = end >= begin_ && (!end_ || end < *end_ || bad);
+  if (!options_.rate && !options_.requests) {
+    counted = end >= begin_ && (!end_ || end < *end_ || bad || last_end_ == 0 || end <= last_good_end_);
+    if (counted && !bad) last_good_end_ = std::max(last_good_end_, end);
+  }
   if (counted) {
     result_.held_up_seconds += answer.held_up_seconds;
     return Keep(start, answer, us(options_.rate ? start.due : answer.began), us(answer.began), end);
@@ -238,8 +241,8 @@ LoadResult Window::Take() const {
   LoadResult result = result_;
   // Closed loops are cut at the end, which leaves calls under way out of it; what else counts ended later.
   const bool cut = !options_.rate && !options_.requests && end_;
-  result.measured.seconds =
-      std::max((cut ? std::min(*end_, std::max(Now(), begin_)) : last_end_) - begin_, 1e-6);
+  const double closed = cut ? std::max(std::min(*end_, std::max(Now(), begin_)), last_good_end_) : last_end_;
+  result.measured.seconds = std::max(closed - begin_, 1e-6);
   return result;
 }
 

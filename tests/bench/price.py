@@ -98,7 +98,8 @@ class Price:
                 with Server(self.server, ["--device", self.options.device, *server_flags]) as server:
                     self.device = server.device
                     for row in self.scenarios:
-                        self.rows.setdefault(row, {}).setdefault(way, []).append(self.call(server, row, client_flags))
+                        value = self.call(server, row, client_flags)
+                        self.rows.setdefault(row, {}).setdefault(way, []).append(value)
             except Failure as failure:
                 self.failures.append(f"{way}: {failure}")
 

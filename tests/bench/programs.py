@@ -35,7 +35,7 @@ def reason(*texts):
     for text in texts:
         lines = [line.strip() for line in (text or "").splitlines() if line.strip() and "--help" not in line]
         if lines:
-            return next((line for line in reversed(lines) if "error" in line.lower()), lines[-1])
+            return next((line for line in reversed(lines) if re.search(r"\berror\b", line, re.IGNORECASE)), lines[-1])
     return "it said nothing"
 
 

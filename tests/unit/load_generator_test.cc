@@ -127,6 +127,22 @@ TEST(LoadGenerator, CallsThatNeverStartAreErrors) {
   EXPECT_EQ(total.calls(), Due(options)) << "none is forgotten";
 }
 
+TEST(LoadGenerator, AWindowThatNoCallEndsInLastsUntilTheFirstThatDoes) {
+  // Answers say of themselves that they took an hour.
+  LoadOptions options = Options(2);
+  options.seconds = 0.01;
+  const auto call = [](const Request&, const std::stop_token&) {
+    Answer answer = Right();
+    answer.began = LoadClock::now();
+    answer.ended = answer.began + std::chrono::hours(1);
+    std::this_thread::sleep_until(answer.began + milliseconds(20));
+    return answer;
+  };
+  const LoadResult result = RunLoad(options, call, {});
+  EXPECT_GE(result.measured.total().good, 1u);
+  EXPECT_GE(result.measured.seconds, 3600) << "from the begin of the window to the end of the call";
+}
+
 TEST(LoadGenerator, WarmUpIsVerifiedButNotMeasured) {
   LoadOptions options = Options(2);
   options.warmup_seconds = 0.3;
