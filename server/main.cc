@@ -61,7 +61,7 @@ Result<std::unique_ptr<engine::Device>> OpenDevice(const std::string& name) {
 
 void LogLibrary(rpc::LibrarySeverity severity, std::string_view library, std::string_view text) {
   constexpr std::array kLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                               spdlog::level::err};
+                               spdlog::level::err, spdlog::level::critical};
   ops::LogEvent(kLevels[static_cast<size_t>(severity)], text, {{"library", library}});
 }
 

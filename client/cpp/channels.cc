@@ -40,13 +40,21 @@ void QueueBehindAnother() {
     ++waiting;
     mutex.Await(absl::Condition(&over));
   };
-  std::thread first(wait), second(wait);
+  const auto let_go = [&] {
+    const absl::MutexLock lock(&mutex);
+    over = true;
+  };
+  std::jthread first(wait), second;  // joined when let go
+  try {
+    second = std::jthread(wait);
+  } catch (...) {
+    let_go();
+    throw;
+  }
   const auto both = +[](int* count) { return *count == 2; };
   mutex.LockWhen(absl::Condition(both, &waiting));  // free only once both are in the queue
-  over = true;
   mutex.Unlock();
-  first.join();
-  second.join();
+  let_go();
 }
 
 void SettleMutexes() {

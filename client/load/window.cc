@@ -162,8 +162,10 @@ void Window::Ended(const Start& start, const Answer& answer) {
   const bool bad = !answer.status.ok() || !answer.right;
   bool counted = start.counted;
   if (!options_.rate && !options_.requests) {
-    counted = end >= begin_ && (!end_ || end < *end_ || bad || last_end_ == 0 || end <= last_good_end_);
-    if (counted && !bad) last_good_end_ = std::max(last_good_end_, end);
+    const bool late = end_ && end >= *end_;
+    const bool longer = late && *end_ >= begin_ && end <= good_until_.value_or(end);
+    counted = end >= begin_ && (!late || bad || longer);
+    if (counted && !bad) good_until_ = std::max(good_until_.value_or(0), end);
   }
   if (counted) {
     result_.held_up_seconds += answer.held_up_seconds;
@@ -241,7 +243,8 @@ LoadResult Window::Take() const {
   LoadResult result = result_;
   // Closed loops are cut at the end, which leaves calls under way out of it; what else counts ended later.
   const bool cut = !options_.rate && !options_.requests && end_;
-  const double closed = cut ? std::max(std::min(*end_, std::max(Now(), begin_)), last_good_end_) : last_end_;
+  const double closed =
+      cut ? std::max(std::min(*end_, std::max(Now(), begin_)), good_until_.value_or(0)) : last_end_;
   result.measured.seconds = std::max(closed - begin_, 1e-6);
   return result;
 }

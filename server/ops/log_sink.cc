@@ -86,6 +86,7 @@ void LogSink::AwaitLines() {
 
 void LogSink::Run() {
   pthread_setname_np(pthread_self(), "tw-log");
+  bool torn = false;  // a part of a line was written, and its rest is lost
   RelockableMutexLock lock(mutex_);
   for (;;) {
     AwaitLines();
@@ -95,8 +96,11 @@ void LogSink::Run() {
     writing_ = true;
     lock.Unlock();
     if (untold > 0) lines += dropped_line_(untold);
-    if (!Write(lines))
-      dropped_.fetch_add(static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n')));
+    if (torn) lines.insert(lines.begin(), '\n');
+    const size_t written = Write(lines);
+    const auto lost = lines.begin() + static_cast<std::ptrdiff_t>(std::max(written, size_t{torn}));
+    dropped_.fetch_add(static_cast<uint64_t>(std::count(lost, lines.end(), '\n')));
+    if (written > 0) torn = lines[written - 1] != '\n';
     lock.Lock();
     writing_ = false;
     written_.NotifyAll();
@@ -113,18 +117,19 @@ bool LogSink::MayWrite() {
   }
 }
 
-bool LogSink::Write(const std::string& lines) {
-  for (size_t at = 0; at < lines.size();) {
+size_t LogSink::Write(const std::string& lines) {
+  size_t at = 0;
+  while (at < lines.size()) {
     // A pipe that has room at all has it for as much as is asked for here, so this waits in poll alone.
-    if (!MayWrite()) return false;
+    if (!MayWrite()) return at;
     const ssize_t count = write(fd_, lines.data() + at, Portion(lines, at));
     if (count >= 0) {
       at += static_cast<size_t>(count);
     } else if (errno != EINTR && errno != EAGAIN) {
-      return false;  // stderr is gone: no flood, no exception
+      return at;  // stderr is gone, or the disk is full: no flood, no exception
     }
   }
-  return true;
+  return at;
 }
 
 }  // namespace tilewire::ops

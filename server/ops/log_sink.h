@@ -50,8 +50,8 @@ class LogSink final : public spdlog::sinks::sink {
   bool AtOnce() const TILEWIRE_REQUIRES(mutex_) {
     return stop_ || flushing_ > 0 || waiting_.size() >= most_bytes_ / 2;
   }
-  /// False where it gave up.
-  bool Write(const std::string& lines);
+  /// How many bytes were written until it gave up.
+  size_t Write(const std::string& lines);
   bool MayWrite();
 
   const int fd_;

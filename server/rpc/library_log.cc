@@ -30,15 +30,19 @@ void Tell(LibrarySeverity severity, std::string_view library, std::string_view t
 }
 
 void FromGrpc(gpr_log_func_args* line) {
-  const auto severity = line->severity == GPR_LOG_SEVERITY_ERROR  ? LibrarySeverity::kError
-                        : line->severity == GPR_LOG_SEVERITY_INFO ? LibrarySeverity::kInfo
-                                                                  : LibrarySeverity::kDebug;
-  Tell(severity, "grpc", line->message);
+  const std::string_view text = line->message;
+  const bool last = line->severity == GPR_LOG_SEVERITY_ERROR && text.starts_with("assertion failed");
+  const auto severity = last                                       ? LibrarySeverity::kLast
+                        : line->severity == GPR_LOG_SEVERITY_ERROR ? LibrarySeverity::kError
+                        : line->severity == GPR_LOG_SEVERITY_INFO  ? LibrarySeverity::kInfo
+                                                                   : LibrarySeverity::kDebug;
+  Tell(severity, "grpc", text);
 }
 
 void FromProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& text) {
   const auto severity = level == google::protobuf::LOGLEVEL_INFO      ? LibrarySeverity::kInfo
                         : level == google::protobuf::LOGLEVEL_WARNING ? LibrarySeverity::kWarning
+                        : level == google::protobuf::LOGLEVEL_FATAL   ? LibrarySeverity::kLast
                                                                       : LibrarySeverity::kError;
   Tell(severity, "protobuf", text);
 }

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -57,17 +58,21 @@ int KernelTime(clockid_t clock, timespec* time) {
   return next(clock, time);
 }
 
-/// Calls `wait(part)`, a wait until that hour of the kernel's clock which says whether it timed out, again
-/// and again until it does not, or `until` of our own clock has come.
-template <typename Wait>
-void InSlices(const timespec& until, Wait wait) {
-  for (;;) {
-    timespec now{};
-    KernelTime(CLOCK_REALTIME, &now);
-    const int64_t left = Nanoseconds(until) - ShiftNow() - Nanoseconds(now);
-    const timespec part = Time(Nanoseconds(now) + (left < 0 ? 0 : left < kSlice ? left : kSlice));
-    if (!wait(&part) || left <= 0) return;
-  }
+/// Whether a condition variable was made to wait by the monotonic clock (glibc keeps that in this bit).
+bool IsMonotonic(const pthread_cond_t& condition) {
+  constexpr unsigned kMonotonic = 2;
+  return (condition.__data.__wrefs & kMonotonic) != 0;
+}
+
+/// Until when, by the kernel's clock, to wait before looking at our own again; and what is then left until
+/// that clock's `until`.
+timespec SliceOf(const timespec& until, int64_t* left) {
+  timespec now{};
+  KernelTime(CLOCK_REALTIME, &now);
+  const int64_t all = std::max<int64_t>(Nanoseconds(until) - ShiftNow() - Nanoseconds(now), 0);
+  const int64_t slice = std::min(all, kSlice);
+  *left = all - slice;
+  return Time(Nanoseconds(now) + slice);
 }
 
 }  // namespace
@@ -104,23 +109,21 @@ long syscall(long number, ...) noexcept {
   va_end(list);
   if (number != SYS_futex || a[3] == 0 || (a[1] & FUTEX_CLOCK_REALTIME) == 0 || Shift() == nullptr)
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-  long result = 0;
-  InSlices(*reinterpret_cast<const timespec*>(a[3]), [&](const timespec* part) {
-    result = next(number, a[0], a[1], a[2], part, a[4], a[5]);
-    return result == -1 && errno == ETIMEDOUT;
-  });
-  return result;
+  for (int64_t left = 0;;) {
+    const timespec slice = SliceOf(*reinterpret_cast<const timespec*>(a[3]), &left);
+    const long result = next(number, a[0], a[1], a[2], &slice, a[4], a[5]);
+    if (result != -1 || errno != ETIMEDOUT || left == 0) return result;
+  }
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
   static auto* const next = Next<decltype(pthread_cond_timedwait)>("pthread_cond_timedwait");
-  if (Shift() == nullptr) return next(condition, mutex, until);
-  int result = 0;
-  InSlices(*until, [&](const timespec* part) {
-    result = next(condition, mutex, part);
-    return result == ETIMEDOUT;
-  });
-  return result;
+  if (Shift() == nullptr || IsMonotonic(*condition)) return next(condition, mutex, until);
+  int64_t left = 0;
+  const timespec slice = SliceOf(*until, &left);
+  const int result = next(condition, mutex, &slice);
+  // Whoever waits looks again, as after any wake-up without a reason: a signal may have come in between.
+  return result == ETIMEDOUT && left > 0 ? 0 : result;
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,

@@ -131,7 +131,7 @@ class World:
         """What was waited for when the campaign ended, and which gauges of the server are not 0."""
         try:
             busy = self.served.busy() if self.served.process and self.served.alive() else "there is no server"
-        except OSError as error:
+        except Exception as error:  # whatever stands in the way, the reason for the end is the other one
             busy = f"the server's metrics cannot be had: {error}"
         return f"{self.awaited or 'nothing'}; gauges that are not 0: {busy or 'none'}"
 

@@ -67,6 +67,7 @@ TEST(Acceptors, AreWaitedForUntilTheLastHasEnded) {
     waited = true;
   });
   first.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to return too early
   EXPECT_FALSE(waited);
   second.reset();
   waits.join();

@@ -179,7 +179,7 @@ TEST_F(ConfigTest, EveryFlagRefusesNonsense) {
 }
 
 TEST_F(ConfigTest, TheAuditLogIsAFileInAFolderThatIsThere) {
-  for (const std::string path : {dir_.string(), (dir_ / "absent" / "audit").string(), std::string("audit")})
+  for (const std::string& path : {dir_.string(), (dir_ / "absent" / "audit").string(), std::string("audit")})
     Bad({"--audit-log", path}, {"--audit-log is " + path + "; allowed: an absolute path"});
   EXPECT_EQ(Good({"--audit-log", (dir_ / "audit").string()}).audit_log, (dir_ / "audit").string());
 }

@@ -3,12 +3,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,6 +47,10 @@ class LogSinkTest : public ::testing::Test {
         std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, "\n"));
   }
   void Log(const std::string& line) { logger_->info(line); }
+  bool IsThere() {
+    pollfd reader{.fd = ends_[0], .events = POLLIN, .revents = 0};
+    return poll(&reader, 1, 0) == 1;
+  }
   /// What is there, which is waited for.
   std::string ReadOnce() {
     std::array<char, 4096> buffer{};
@@ -132,6 +141,43 @@ TEST_F(LogSinkTest, EndsThoughNobodyReads) {
   EndSink();  // or the test hangs
 }
 
+/// No file of this process may grow beyond so many bytes, while it lives.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit most{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &most);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(LogSinkTest, WhereADiskIsFullOnlyLinesThatAreNotThereCountAsDropped) {
+  const std::unique_ptr<FILE, decltype(&fclose)> file(tmpfile(), &fclose);
+  ASSERT_EQ(dup2(fileno(file.get()), ends_[1]), ends_[1]);
+  Make(1 << 20, std::chrono::hours(1));
+  const std::string line(30, 'x');
+  {
+    const FullDisk full(100);
+    for (int i = 0; i < 10; ++i) Log(line);
+    EXPECT_TRUE(Eventually([&] { return sink_->flush(), sink_->dropped() > 0; }));
+    Log("no room for it");
+    EXPECT_TRUE(Eventually([&] { return sink_->flush(), sink_->dropped() > 7; }));
+    EXPECT_EQ(sink_->dropped(), 8u);
+  }
+  Log("there is room again");
+  EndSink();
+  std::array<char, 1000> buffer{};
+  const ssize_t count = pread(fileno(file.get()), buffer.data(), buffer.size(), 0);
+  std::string whole;
+  for (int i = 0; i < 3; ++i) whole += line + "\n";
+  EXPECT_EQ(std::string(buffer.data(), static_cast<size_t>(count)), whole + "xxxxxxx\nthere is room again\n");
+}
+
 TEST_F(LogSinkTest, GatheredLinesAreOneWrite) {
   UsePackets();
   Make(1 << 20, std::chrono::hours(1));
@@ -142,7 +188,8 @@ TEST_F(LogSinkTest, GatheredLinesAreOneWrite) {
       Log(line);
       all += line + "\n";
     }
-    sink_->flush();
+    do sink_->flush();  // which gives up after a second
+    while (!IsThere());
     EXPECT_EQ(ReadOnce(), all);
   }
 }
