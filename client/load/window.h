@@ -80,7 +80,8 @@ class Window {
   uint64_t counted_starts_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double last_end_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of a counted call
   /// The last end of a good call that counts, in a closed loop by time. Behind the window's end only where
-  /// there was none until then: the window then lasts until the first, since without any it would say nothing.
+  /// there was none until then: the window then lasts until the first, since without any it would say
+  /// nothing.
   std::optional<double> good_until_ TILEWIRE_GUARDED_BY(mutex_);
   std::optional<double> unavailable_since_ TILEWIRE_GUARDED_BY(mutex_);
   uint64_t unavailable_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls since then

@@ -10,8 +10,8 @@ namespace tilewire::rpc {
 /// kLast: the library ends the process behind that line.
 enum class LibrarySeverity : uint8_t { kDebug, kInfo, kWarning, kError, kLast };
 
-/// Called on any thread, at any time, also while gRPC holds locks: it must not block (but for kLast), nor call
-/// gRPC.
+/// Called on any thread, at any time, also while gRPC holds locks: it must not block (but for kLast), nor
+/// call gRPC.
 using LibraryLog =
     std::function<void(LibrarySeverity severity, std::string_view library, std::string_view text)>;
 
