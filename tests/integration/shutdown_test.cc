@@ -59,15 +59,17 @@ TEST(Shutdown, WhileCallsCome) {
 TEST(Acceptors, AreWaitedForUntilTheLastHasEnded) {
   rpc::Acceptors acceptors;
   acceptors.WaitEnded();  // there are none
-  std::atomic<bool> waited{false};
+  std::atomic<bool> begun{false}, waited{false};
   auto first = std::make_unique<rpc::Acceptors::One>(&acceptors);
   auto second = std::make_unique<rpc::Acceptors::One>(&acceptors);
   std::thread waits([&] {
+    begun = true;
     acceptors.WaitEnded();
     waited = true;
   });
   first.reset();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to return too early
+  while (!begun) std::this_thread::yield();
+  for (int i = 0; i < 10'000 && !waited; ++i) std::this_thread::yield();  // room to return too early
   EXPECT_FALSE(waited);
   second.reset();
   waits.join();
