@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import types
 import unittest
+from unittest import mock
 
 import agree
 import price
-from programs import find_program
+from programs import Failure, find_program, reason
 from scripts_test import FOLDER, HERE, PEERS, Scripts, run
 
 
@@ -114,6 +116,24 @@ class Price(Scripts):
         self.assertIn("(", done.stdout)
         self.assertEqual(run("price.py", FOLDER, "--mib", "1").returncode, 2)
         self.assertEqual(run("price.py", "/nowhere").returncode, 1)
+
+
+    def test_a_call_that_fails_leaves_the_others(self):
+        options = types.SimpleNamespace(folder=FOLDER, device="cpu", rounds=1, seconds=1, mib=[1, 2])
+        table_head = "operation  calls  wrong  errors"
+
+        def call(prices, _, row, __):
+            if row == list(prices.scenarios)[1]:
+                raise Failure(f"tilewire-load ended with code 1: {reason('', table_head + chr(10) + 'nothing was measured')}")
+            return 2.0
+
+        server = mock.MagicMock()
+        server.return_value.__enter__.return_value.device = "cpu"
+        server.return_value.__exit__.return_value = False
+        with mock.patch.object(price, "Server", server), mock.patch.object(price.Price, "call", call):
+            report = price.measure(options)
+        self.assertEqual([[cell["rounds"] for cell in ways.values()] for ways in report["rows"].values()], [[[2.0]] * len(price.WAYS)])
+        self.assertEqual(report["failed"], [f"{way}: tilewire-load ended with code 1: nothing was measured" for way in price.WAYS])
 
 
 class Agree(Scripts):

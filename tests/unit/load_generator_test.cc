@@ -1,4 +1,4 @@
-// Closed and open loops over calls that do as they are told. No test asserts how long anything takes.
+// Loops over calls that do as they are told. What is asserted of times is what must be longer than what.
 #include "client/load/generator.h"
 
 #include <atomic>
