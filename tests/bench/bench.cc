@@ -35,9 +35,9 @@ double HostRmse(const float* a, const float* b, size_t count) {
   return result;
 }
 
-Child StartServer(const Common& common, const std::vector<std::string>& extra) {
+Child StartServer(const Common& common, const std::vector<std::string>& extra, const std::string& listen) {
   std::vector<std::string> arguments = {
-      "--listen",         "localhost:0",  "--device",        common.device, "--block-bytes",
+      "--listen",         listen,         "--device",        common.device, "--block-bytes",
       common.block_bytes, "--host-bytes", common.host_bytes, "--log-level", "error"};
   arguments.insert(arguments.end(), extra.begin(), extra.end());
   return Child("tilewired", std::move(arguments));

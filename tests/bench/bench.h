@@ -43,8 +43,9 @@ client::ArraySource Source(const float* data, size_t count);
 /// RMSE of two runs of f32, by the host kernels: what every answer has to equal bit for bit.
 double HostRmse(const float* a, const float* b, size_t count);
 
-/// tilewired with these flags and `extra` ones.
-Child StartServer(const Common& common, const std::vector<std::string>& extra = {});
+/// tilewired with these flags and `extra` ones, on loopback or at "unix:PATH".
+Child StartServer(const Common& common, const std::vector<std::string>& extra = {},
+                  const std::string& listen = "localhost:0");
 
 /// Microseconds of `count` unary RMSE calls of 2 × 2 KiB, and what the server says of each where `timings` is
 /// given.

@@ -45,26 +45,33 @@ class SinkService : public grpc::CallbackGenericService {
 
 }  // namespace
 
+std::string ListensAt(const std::string& listen, int port) {
+  return listen.starts_with("unix:") ? listen : "localhost:" + std::to_string(port);
+}
+
 struct CallbackSink::Impl {
-  explicit Impl(Pool* pool) : service(pool) {
+  Impl(Pool* pool, const std::string& listen) : service(pool) {
     grpc::ServerBuilder builder;
     builder.SetMaxReceiveMessageSize(-1);
     builder.RegisterCallbackGenericService(&service);
-    builder.AddListeningPort("localhost:0", grpc::InsecureServerCredentials(), &port);
+    int port = 0;
+    builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
     server = builder.BuildAndStart();
+    address = ListensAt(listen, port);
   }
 
   SinkService service;
   std::unique_ptr<grpc::Server> server;
-  int port = 0;
+  std::string address;
 };
 
-CallbackSink::CallbackSink(Pool* pool) : impl_(std::make_unique<Impl>(pool)) {}
+CallbackSink::CallbackSink(Pool* pool, const std::string& listen)
+    : impl_(std::make_unique<Impl>(pool, listen)) {}
 CallbackSink::~CallbackSink() {
   impl_->server->Shutdown(std::chrono::system_clock::now());
 }
-int CallbackSink::port() const {
-  return impl_->port;
+std::string CallbackSink::address() const {
+  return impl_->address;
 }
 
 }  // namespace tilewire::bench

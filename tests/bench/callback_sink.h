@@ -8,13 +8,18 @@
 
 namespace tilewire::bench {
 
-/// Serves /raw/sink on a free port of loopback as long as it lives: copies every byte once into the pool, and
-/// answers one message at half-close.
+/// What clients connect to where gRPC listens at "unix:PATH", or on that port of loopback.
+std::string ListensAt(const std::string& listen, int port);
+
+/// Serves /raw/sink as long as it lives: copies every byte once into the pool, and answers one message at
+/// half-close.
 class CallbackSink {
  public:
-  explicit CallbackSink(Pool* pool);
+  /// At `listen`: "unix:PATH", or "localhost:0" for a free port of loopback.
+  CallbackSink(Pool* pool, const std::string& listen);
   ~CallbackSink();
-  int port() const;
+  /// What clients connect to.
+  std::string address() const;
 
  private:
   struct Impl;

@@ -4,7 +4,8 @@
 //   /raw/echo: bidirectional; sends every message back, after as many microseconds of work as the call's
 //   hold-us says, or hold-apart-us, where a thread of its own does the work and sends the message
 // and, on another port, the same sink as fast as gRPC knows how (callback_sink.h).
-// Arguments: bytes of the pool, of the receive quota and of the receive window; each may be left out.
+// Arguments: bytes of the pool, of the receive quota and of the receive window, and a folder for unix sockets
+// to listen at in place of ports; each may be left out.
 // Prints "raw ready ADDR fastest-sink ADDR" and runs until SIGTERM.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
@@ -39,13 +40,15 @@ void WorkUntil(Until until) {
 
 class Peer {
  public:
-  Peer(bench::Pool* pool, const rpc::ReceiveLimits& limits) : pool_(pool) {
+  Peer(bench::Pool* pool, const rpc::ReceiveLimits& limits, const std::string& listen) : pool_(pool) {
     grpc::ServerBuilder builder;
     rpc::ApplyTransportSettings(limits, &builder);
     builder.RegisterAsyncGenericService(&service_);
-    builder.AddListeningPort("localhost:0", grpc::InsecureServerCredentials(), &port_);
+    int port = 0;
+    builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
     for (int i = 0; i < rpc::DefaultQueues(); ++i) queues_.push_back(builder.AddCompletionQueue());
     server_ = builder.BuildAndStart();
+    address_ = bench::ListensAt(listen, port);
     for (auto& queue : queues_) Accept(queue.get());
     for (auto& queue : queues_) threads_.emplace_back([q = queue.get()] { rpc::ServeQueue(q); });
   }
@@ -55,7 +58,7 @@ class Peer {
     for (auto& queue : queues_) queue->Shutdown();
     for (auto& thread : threads_) thread.join();
   }
-  int port() const { return port_; }
+  const std::string& address() const { return address_; }
 
  private:
   struct Call {
@@ -118,7 +121,7 @@ class Peer {
 
   SerialThread worker_{"held-apart"};
   bench::Pool* const pool_;
-  int port_ = 0;
+  std::string address_;
   std::atomic<int> active_{0};
   grpc::AsyncGenericService service_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
@@ -137,9 +140,12 @@ int main(int argc, char** argv) {
   limits.quota = argument(2, limits.quota);
   limits.window = argument(3, limits.window);
   bench::Pool pool(static_cast<size_t>(argument(1, kGiB)));
-  Peer peer(&pool, limits);
-  const bench::CallbackSink fastest(&pool);
-  std::printf("raw ready localhost:%d fastest-sink localhost:%d\n", peer.port(), fastest.port());
+  const auto listen = [&](const char* name) {
+    return argc > 4 ? "unix:" + std::string(argv[4]) + "/" + name : "localhost:0";
+  };
+  Peer peer(&pool, limits, listen("sink"));
+  const bench::CallbackSink fastest(&pool, listen("fastest-sink"));
+  std::printf("raw ready %s fastest-sink %s\n", peer.address().c_str(), fastest.address().c_str());
   std::fflush(stdout);
   ops::WaitForSignal();
 }

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -267,6 +268,16 @@ class Overload(Scripts):
                               timeout=250)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("stopped: ", done.stdout)
+
+
+class Wire(Scripts):
+    def test_by_unix_sockets(self):
+        words = (os.path.join(FOLDER, "tilewire_bench"), "--device", "cpu", "wire", "--unix", "--mib", "4", "--rounds", "1", "--connections", "2")
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=250)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        path = re.search(r"ready unix:(\S+)", done.stdout)[1]
+        self.assertEqual(len(re.findall(r"[1-9][0-9.]* GB/s", done.stdout)), 3, done.stdout)
+        self.assertFalse(os.path.exists(os.path.dirname(path)), "its sockets go with it")
 
 
 class Fair(Scripts):

@@ -2,8 +2,10 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "server/base/limits.h"
@@ -18,6 +20,23 @@ struct Flags {
   size_t mebibytes = 1024, message_kib = 1024;
   int64_t window_kib = -1;
   int rounds = 5, connections = 1;
+  bool unix_sockets = false;
+};
+
+/// A folder of its own, for sockets; gone with it.
+struct Folder {
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tilewire-wire-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no folder for sockets");
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path path;
 };
 
 using Sinks = std::vector<std::unique_ptr<RawClient>>;
@@ -93,13 +112,16 @@ std::string FastestSink(const Child& raw) {
 int Wire(const Common& common, const Flags& flags) {
   const size_t bytes = flags.mebibytes << 20, count = bytes / 8;  // two operands
   float* data = RandomFloats(2 * count, 1);
-  std::vector<std::string> server_flags, raw_flags = {std::to_string(bytes)};
-  if (flags.window_kib >= 0) {
-    server_flags = {"--receive-window", std::to_string(flags.window_kib << 10)};
-    raw_flags.insert(raw_flags.end(), {std::to_string(rpc::kDefaultReceiveQuotaBytes),
-                                       std::to_string(flags.window_kib << 10)});
-  }
-  const Child server = StartServer(common, server_flags);
+  const rpc::ReceiveLimits defaults;
+  std::vector<std::string> server_flags;
+  if (flags.window_kib >= 0) server_flags = {"--receive-window", std::to_string(flags.window_kib << 10)};
+  std::vector<std::string> raw_flags = {
+      std::to_string(bytes), std::to_string(defaults.quota),
+      std::to_string(flags.window_kib >= 0 ? flags.window_kib << 10 : defaults.window)};
+  std::optional<Folder> sockets;
+  if (flags.unix_sockets) raw_flags.push_back(sockets.emplace().path);
+  const Child server = StartServer(
+      common, server_flags, sockets ? "unix:" + (sockets->path / "tilewired").string() : "localhost:0");
   const Child raw("tilewire_raw_peer", raw_flags);
   auto client = client::Client::Connect(server.address());
   const Sinks sinks = Connect(raw.address(), flags.connections);
@@ -145,6 +167,7 @@ void AddWire(CLI::App* app, const Common& common, Run* run) {
                    "receive window of both servers, KiB; 0: what gRPC chooses; -1: their default")
       ->capture_default_str()
       ->check(CLI::Range(-1, 16384));
+  command->add_flag("--unix", flags->unix_sockets, "all sides by unix sockets");
   command->add_option("--rounds", flags->rounds, "measured rounds")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
