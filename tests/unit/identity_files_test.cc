@@ -131,18 +131,18 @@ TEST_F(CredentialFilesTest, WhatVanishesStaysUntilThereIsSomethingElse) {
 
 TEST_F(CredentialFilesTest, TokensAreRefusedWhole) {
   const auto files = Open().value();
-  const auto before = files->tokens();
+  const auto before = files->for_calls()->tokens;
   EXPECT_EQ(before->size(), 1u);
   files_.Write("tokens", "bob" + std::string(kToken).substr(3) + "what is this\n");
   files->Look();
-  EXPECT_EQ(files->tokens(), before);
+  EXPECT_EQ(files->for_calls()->tokens, before);
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_FALSE(told_[0].first);
   EXPECT_NE(told_[0].second.find("line 2"), std::string::npos) << told_[0].second;
   TakeTold();
   files_.Write("tokens", "");
   files->Look();
-  EXPECT_EQ(files->tokens()->size(), 0u) << "all are taken back";
+  EXPECT_EQ(files->for_calls()->tokens->size(), 0u) << "all are taken back";
   EXPECT_EQ(TakeTold(), (Told{{true, "new tokens are used"}}));
 }
 
@@ -159,7 +159,7 @@ TEST_F(CredentialFilesTest, KeysOfTokensAreRefusedWhole) {
                              ", keys[1].kid is another key's, too; allowed: one for each");
   files_.Write("jwks.json", KeySet({first.Jwk("1")}));
   const auto files = Open().value();
-  const auto before = files->jwks();
+  const auto before = files->for_calls()->jwks;
   const WallTime now = std::chrono::system_clock::now();
   EXPECT_EQ(before->Check(sign(first, "1"), now), "ann");
   json secret = second.Jwk("2");
@@ -167,7 +167,7 @@ TEST_F(CredentialFilesTest, KeysOfTokensAreRefusedWhole) {
   files_.Write("jwks.json", KeySet({first.Jwk("1"), secret}));
   files->Look();
   files->Look();
-  EXPECT_EQ(files->jwks(), before);
+  EXPECT_EQ(files->for_calls()->jwks, before);
   const Told wrong = TakeTold();
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_FALSE(wrong[0].first);
@@ -176,8 +176,8 @@ TEST_F(CredentialFilesTest, KeysOfTokensAreRefusedWhole) {
   files_.Replace("jwks.json", KeySet({second.Jwk("2")}));
   files->Look();
   EXPECT_EQ(TakeTold(), (Told{{true, "new keys of --jwks are used"}}));
-  EXPECT_EQ(files->jwks()->Check(sign(second, "2"), now), "ann");
-  EXPECT_FALSE(files->jwks()->Check(sign(first, "1"), now)) << "though it was good before";
+  EXPECT_EQ(files->for_calls()->jwks->Check(sign(second, "2"), now), "ann");
+  EXPECT_FALSE(files->for_calls()->jwks->Check(sign(first, "1"), now)) << "though it was good before";
 }
 
 TEST(CredentialFiles, WithoutPathsThereIsNothing) {
@@ -186,8 +186,9 @@ TEST(CredentialFiles, WithoutPathsThereIsNothing) {
   files->Look();
   EXPECT_FALSE(files->has_tls());
   EXPECT_EQ(files->tls(), nullptr);
-  EXPECT_EQ(files->tokens(), nullptr);
-  EXPECT_EQ(files->jwks(), nullptr);
+  EXPECT_EQ(files->for_calls()->tokens, nullptr);
+  EXPECT_EQ(files->for_calls()->jwks, nullptr);
+  EXPECT_EQ(files->for_calls()->policy, nullptr);
 }
 
 }  // namespace

@@ -40,8 +40,7 @@ void Call::Started() {
   if (metadata_.own) return;
   EnterConnection();
   if (!metadata_.refused.ok()) return;
-  if (const auto policy = shared_->credentials->policy())
-    metadata_.refused = policy->MayCall(metadata_.identity, record_.method());
+  if (policy() != nullptr) metadata_.refused = policy()->MayCall(metadata_.identity, record_.method());
   if (!is_stream_ || !metadata_.refused.ok()) return;
   if (const int most = own_limits().streams; most > 0) {
     metadata_.refused = shared_->streams.Enter(metadata_.share, most);
@@ -58,8 +57,7 @@ void Call::EnterConnection() {
 }
 
 PolicyLimits Call::own_limits() const {
-  const auto policy = shared_->credentials->policy();
-  return policy ? policy->LimitsOf(metadata_.identity) : PolicyLimits();
+  return policy() ? policy()->LimitsOf(metadata_.identity) : PolicyLimits();
 }
 
 QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(engine::OperationPtr operation,
@@ -67,12 +65,12 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(engine::OperationP
   record_.SetOperation(operation->name());
   if (shared_->running.draining() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
-  if (const auto policy = shared_->credentials->policy()) {
+  if (policy() != nullptr) {
     int64_t bytes = operation->payload_bytes();
     for (const ArraySpec& operand : operation->operands()) bytes += operand.bytes();
-    if (Status status = policy->MayRun(metadata_.identity, operation->name(), bytes); !status.ok())
+    if (Status status = policy()->MayRun(metadata_.identity, operation->name(), bytes); !status.ok())
       co_return Fail(std::move(status));
-    const PolicyLimits limits = policy->LimitsOf(metadata_.identity);
+    const PolicyLimits limits = policy()->LimitsOf(metadata_.identity);
     options.own = OwnLimitsOf(limits);
     options.own_arrays = {.count = limits.arrays, .bytes = limits.array_bytes};
   }

@@ -37,7 +37,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// Of the caller's arrays and regions.
   Finder finder() const { return Finder(&engine().arrays(), &engine().regions(), identity()); }
 
-  /// What the policy says that this caller may have, as of now.
+  /// What the policy says that this caller may have, as of when the call came.
   PolicyLimits own_limits() const;
 
   /// Before the request is asked for.
@@ -87,6 +87,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void StartIdleWatch();
 
  private:
+  /// As of when the call came; null where everybody may do everything.
+  const Policy* policy() const { return metadata_.judged_by->policy.get(); }
   Status LateStatus(Late why) const;
   /// Counts the call among its connection's, or refuses it.
   void EnterConnection();

@@ -64,15 +64,14 @@ TimePoint DeadlineOf(const grpc::ServerContextBase& context) {
   return Clock::now() + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared) {
+Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared,
+                       const CallCredentials& known) {
   const IdentityRules& rules = shared.identity_rules;
-  const auto tokens = shared.credentials->tokens();
-  const auto jwks = shared.credentials->jwks();
   Presented presented;
   if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
-  if (tokens || jwks) presented.authorization = Incoming(context, "authorization");
+  if (known.tokens || known.jwks) presented.authorization = Incoming(context, "authorization");
   if (!rules.header.empty()) presented.header = Incoming(context, rules.header);
-  return Identify(presented, rules, {tokens.get(), jwks.get()}, std::chrono::system_clock::now());
+  return Identify(presented, rules, {known.tokens.get(), known.jwks.get()}, std::chrono::system_clock::now());
 }
 
 }  // namespace
@@ -97,7 +96,9 @@ Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& share
                     .peer = context->peer(),
                     .deadline = DeadlineOf(*context)};
   metadata.own = !probe_token.empty() && IncomingText(*context, "x-tilewire-probe") == probe_token;
-  const auto identity = metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared);
+  metadata.judged_by = shared.credentials->for_calls();
+  const auto identity =
+      metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared, *metadata.judged_by);
   if (identity) {
     metadata.identity = identity->Text();
     metadata.share =

@@ -4,6 +4,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,8 +19,10 @@ struct Metadata {
   std::string identity;  ///< Identity::Text()
   /// Whose turns, places and rates its jobs take: the identity's; anonymous callers' by where they come from.
   std::string share;
-  Status refused;    ///< why nobody knows who calls, or that he may not; the call ends so
-  bool own = false;  ///< the server's own probe, which is neither logged nor counted
+  Status refused;  ///< why nobody knows who calls, or that he may not; the call ends so
+  /// What calls were judged by when it came, and what it may goes by to its end. Not null.
+  std::shared_ptr<const CallCredentials> judged_by;
+  bool own = false;                       ///< the server's own probe, which is neither logged nor counted
   TimePoint deadline = TimePoint::max();  ///< the client's; max: none within a year
 
   /// How long until the client's deadline, if there is one.

@@ -109,15 +109,20 @@ Result<std::optional<std::string>> CredentialFiles::TakeText(const std::string& 
   return *std::move(text);
 }
 
+template <typename T>
+void CredentialFiles::Use(std::shared_ptr<const T> CallCredentials::*which, T fresh) {
+  CallCredentials changed = *for_calls();
+  changed.*which = std::make_shared<const T>(std::move(fresh));
+  for_calls_.store(std::make_shared<const CallCredentials>(std::move(changed)));
+}
+
 Result<bool> CredentialFiles::TakeTokens() {
   if (paths_.tokens.empty()) return false;
   TILEWIRE_ASSIGN_OR_RETURN(const auto text, TakeText("--tokens", paths_.tokens, &tokens_seen_));
   if (!text) return false;
   auto parsed = Tokens::Parse(*text);
   if (!parsed) return Fail(WrongFile("--tokens", paths_.tokens, parsed.error()));
-  auto fresh = std::make_shared<const Tokens>(*std::move(parsed));
-  const MutexLock lock(mutex_);
-  tokens_ = std::move(fresh);
+  Use(&CallCredentials::tokens, *std::move(parsed));
   return true;
 }
 
@@ -127,9 +132,7 @@ Result<bool> CredentialFiles::TakeJwks() {
   if (!text) return false;
   auto parsed = Jwks::Parse(*text, paths_.jwt);
   if (!parsed) return Fail(WrongFile("--jwks", paths_.jwks, parsed.error()));
-  auto fresh = std::make_shared<const Jwks>(*std::move(parsed));
-  const MutexLock lock(mutex_);
-  jwks_ = std::move(fresh);
+  Use(&CallCredentials::jwks, *std::move(parsed));
   return true;
 }
 
@@ -139,33 +142,13 @@ Result<bool> CredentialFiles::TakePolicy() {
   if (!text) return false;
   auto parsed = Policy::Parse(*text, words_);
   if (!parsed) return Fail(WrongFile("--policy", paths_.policy, parsed.error()));
-  auto fresh = std::make_shared<const Policy>(*std::move(parsed));
-  const MutexLock lock(mutex_);
-  policy_ = std::move(fresh);
+  Use(&CallCredentials::policy, *std::move(parsed));
   return true;
 }
 
 std::shared_ptr<const TlsPems> CredentialFiles::tls() const {
   const MutexLock lock(mutex_);
   return tls_;
-}
-
-std::shared_ptr<const Tokens> CredentialFiles::tokens() const {
-  if (paths_.tokens.empty()) return nullptr;  // asked by every call
-  const MutexLock lock(mutex_);
-  return tokens_;
-}
-
-std::shared_ptr<const Jwks> CredentialFiles::jwks() const {
-  if (paths_.jwks.empty()) return nullptr;  // asked by every call
-  const MutexLock lock(mutex_);
-  return jwks_;
-}
-
-std::shared_ptr<const Policy> CredentialFiles::policy() const {
-  if (paths_.policy.empty()) return nullptr;  // asked by every call
-  const MutexLock lock(mutex_);
-  return policy_;
 }
 
 }  // namespace tilewire::rpc

@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,6 +29,14 @@ struct CredentialPaths {
   JwtRules jwt;        ///< what they must say
 };
 
+/// What the files that calls are judged by said at one time. Null where the server has no such file: no
+/// tokens or JWT are taken, everybody may do everything.
+struct CallCredentials {
+  std::shared_ptr<const Tokens> tokens;
+  std::shared_ptr<const Jwks> jwks;
+  std::shared_ptr<const Policy> policy;
+};
+
 /// Reads them once a second (`tw-files`) and takes what is new: they may lie where nobody is told of changes,
 /// mounts swap whole folders, and times of files are too coarse to tell two changes apart. What cannot be
 /// used is warned of once, and what was there before stays: a certificate whose key has not come yet harms
@@ -52,12 +61,8 @@ class CredentialFiles {
   bool has_tls() const { return !paths_.tls.certificate.empty(); }
   /// Null where the server speaks in clear. Another pointer when there is something new.
   std::shared_ptr<const TlsPems> tls() const;
-  /// Null where none are taken.
-  std::shared_ptr<const Tokens> tokens() const;
-  /// Null where none are taken.
-  std::shared_ptr<const Jwks> jwks() const;
-  /// Null where everybody may do everything.
-  std::shared_ptr<const Policy> policy() const;
+  /// As of now; never null. Asked by every call, so without a lock that they would share.
+  std::shared_ptr<const CallCredentials> for_calls() const { return for_calls_.load(); }
 
  private:
   /// A file as it was at the last look.
@@ -76,6 +81,9 @@ class CredentialFiles {
   Result<bool> TakeTokens() TILEWIRE_REQUIRES(look_mutex_);
   Result<bool> TakeJwks() TILEWIRE_REQUIRES(look_mutex_);
   Result<bool> TakePolicy() TILEWIRE_REQUIRES(look_mutex_);
+  /// From now on calls are judged by this one too.
+  template <typename T>
+  void Use(std::shared_ptr<const T> CallCredentials::*which, T fresh) TILEWIRE_REQUIRES(look_mutex_);
   void TellOf(std::string_view what, const Result<bool>& taken) const;
   void Run();
 
@@ -92,9 +100,8 @@ class CredentialFiles {
   CondVar wake_;
   bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const TlsPems> tls_ TILEWIRE_GUARDED_BY(mutex_);
-  std::shared_ptr<const Tokens> tokens_ TILEWIRE_GUARDED_BY(mutex_);
-  std::shared_ptr<const Jwks> jwks_ TILEWIRE_GUARDED_BY(mutex_);
-  std::shared_ptr<const Policy> policy_ TILEWIRE_GUARDED_BY(mutex_);
+  /// Written by who looks.
+  std::atomic<std::shared_ptr<const CallCredentials>> for_calls_{std::make_shared<const CallCredentials>()};
   std::thread thread_;
 };
 
