@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,17 @@
 #include "server/ops/logging.h"
 
 namespace tilewire::ops {
+
+namespace {
+
+/// "queue_us" and the like.
+const std::array<std::string, kStageCount> kStageFields = [] {
+  std::array<std::string, kStageCount> names;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = std::string(StageName(static_cast<Stage>(i))) + "_us";
+  return names;
+}();
+
+}  // namespace
 
 spdlog::level::level_enum CallLevel(const Status& status) {
   switch (status.code()) {
@@ -46,7 +58,7 @@ void LogCall(const rpc::CallRecord& record) {
   if (timing.region_bytes_out > 0) fields.emplace_back("region_bytes_out", timing.region_bytes_out);
   for (int i = 1; i < kStageCount; ++i) {
     const Stage stage = static_cast<Stage>(i);
-    if (timing.of(stage) >= 0) fields.emplace_back(std::string(StageName(stage)) + "_us", timing.of(stage));
+    if (timing.of(stage) >= 0) fields.emplace_back(kStageFields[static_cast<size_t>(i)], timing.of(stage));
   }
   if (timing.overlap >= 0) fields.emplace_back("overlap", timing.overlap);
   add_text("bottleneck", timing.bottleneck);
@@ -60,7 +72,8 @@ void LogCall(const rpc::CallRecord& record) {
   add_text("peer", record.peer);
   add_text("request_id", record.request_id);
   add_text("traceparent", record.traceparent);
-  add_text("message", record.status.LogText());
+  const std::string message = record.status.LogText();
+  add_text("message", message);
   LogEvent(level, "call", fields);
 }
 

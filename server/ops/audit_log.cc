@@ -1,7 +1,7 @@
 #include "server/ops/audit_log.h"
 
 #include <fcntl.h>
-#include <spdlog/pattern_formatter.h>
+#include <spdlog/common.h>
 
 #include <cerrno>
 #include <string_view>
@@ -30,7 +30,7 @@ class Line {
     if (number > 0) json_.Add(name, number);
     return *this;
   }
-  std::string Text() const { return json_.Text(); }
+  std::string TakeText() { return json_.TakeText() += '\n'; }
 
  private:
   JsonLine json_;
@@ -66,45 +66,41 @@ std::string_view DecisionOf(const Status& status) {
 
 AuditLog::AuditLog(rpc::FileDescriptor file)
     : file_(std::move(file)),
-      sink_(std::make_shared<LogSink>(
+      sink_(std::make_unique<LogSink>(
           file_.get(), kMostWaitingBytes,
-          [](uint64_t lines) { return Line().Add("decision", "dropped").Add("lines", lines).Text() + "\n"; },
-          kGather)),
-      logger_("audit", sink_) {
-  logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
-  logger_.set_error_handler([](const std::string&) {});
-}
+          [](uint64_t lines) { return Line().Add("decision", "dropped").Add("lines", lines).TakeText(); },
+          kGather)) {}
 
 AuditLog::~AuditLog() = default;
 
 void AuditLog::Tell(const rpc::CallRecord& record) {
-  logger_.info(Line()
-                   .Add("decision", DecisionOf(record.status))
-                   .Add("identity", record.identity)
-                   .Add("caller", record.caller)
-                   .Add("peer", record.peer)
-                   .Add("method", record.method)
-                   .Add("operation", record.operation)
-                   .Add("status", CodeName(record.status.code()))
-                   .Add("reason", record.status.reason())
-                   .Add("bytes_in", record.bytes_in)
-                   .Add("bytes_out", record.bytes_out)
-                   .Add("region_bytes_in", static_cast<uint64_t>(record.timing.region_bytes_in))
-                   .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out))
-                   .Add("calls", uint64_t{1})
-                   .Add("request_id", record.request_id)
-                   .Text());
+  sink_->Append(Line()
+                    .Add("decision", DecisionOf(record.status))
+                    .Add("identity", record.identity)
+                    .Add("caller", record.caller)
+                    .Add("peer", record.peer)
+                    .Add("method", record.method)
+                    .Add("operation", record.operation)
+                    .Add("status", CodeName(record.status.code()))
+                    .Add("reason", record.status.reason())
+                    .Add("bytes_in", record.bytes_in)
+                    .Add("bytes_out", record.bytes_out)
+                    .Add("region_bytes_in", static_cast<uint64_t>(record.timing.region_bytes_in))
+                    .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out))
+                    .Add("calls", uint64_t{1})
+                    .Add("request_id", record.request_id)
+                    .TakeText());
 }
 
 void AuditLog::TellFolded(const FailureKind& kind, uint64_t calls) {
-  logger_.info(Line()
-                   .Add("decision", "folded")
-                   .Add("caller", kind.caller)
-                   .Add("method", kind.method)
-                   .Add("status", kind.status)
-                   .Add("reason", kind.reason)
-                   .Add("calls", calls)
-                   .Text());
+  sink_->Append(Line()
+                    .Add("decision", "folded")
+                    .Add("caller", kind.caller)
+                    .Add("method", kind.method)
+                    .Add("status", kind.status)
+                    .Add("reason", kind.reason)
+                    .Add("calls", calls)
+                    .TakeText());
 }
 
 void AuditLog::Flush() {

@@ -2,8 +2,6 @@
 // data.
 #pragma once
 
-#include <spdlog/logger.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -48,8 +46,7 @@ class AuditLog {
 
  private:
   const rpc::FileDescriptor file_;
-  std::shared_ptr<LogSink> sink_;
-  spdlog::logger logger_;
+  const std::unique_ptr<LogSink> sink_;
 };
 
 /// What became of a call, as the audit log calls it.

@@ -57,6 +57,10 @@ LogSink::~LogSink() {
 void LogSink::log(const spdlog::details::log_msg& message) {
   spdlog::memory_buf_t line;
   formatter_->format(message, line);
+  Append({line.data(), line.size()});
+}
+
+void LogSink::Append(std::string_view line) {
   const MutexLock lock(mutex_);
   if (waiting_.size() + line.size() > most_bytes_) {
     ++untold_;
@@ -64,7 +68,7 @@ void LogSink::log(const spdlog::details::log_msg& message) {
     return;
   }
   const bool first = waiting_.empty(), at_once = AtOnce();
-  waiting_.append(line.data(), line.size());
+  waiting_ += line;
   if (!writing_ && (first || at_once != AtOnce())) wake_.NotifyOne();
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "server/base/mutex.h"
@@ -31,6 +32,8 @@ class LogSink final : public spdlog::sinks::sink {
   /// Writes what is left, for as long as Flush.
   ~LogSink() override;
 
+  /// Takes a line, with its end. Never throws but for lack of memory.
+  void Append(std::string_view line);
   void log(const spdlog::details::log_msg& message) override;
   /// Waits until all that was logged is written, for a second at most.
   void flush() override;

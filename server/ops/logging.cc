@@ -102,29 +102,35 @@ std::string_view LevelName(level_enum level) {
   }
 }
 
+/// How many characters stand for themselves until one does not.
+size_t PlainPrefix(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; };
+  return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+}
+
 /// Printable ASCII stays, all else is escaped, so that a line stays one line and a terminal obeys nobody.
 void AppendEscaped(std::string_view text, std::string* out) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      *out += '\\';
-      *out += c;
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      *out += c;
+  for (;;) {
+    const size_t plain = PlainPrefix(text);
+    *out += text.substr(0, plain);
+    if (plain == text.size()) return;
+    const auto byte = static_cast<unsigned char>(text[plain]);
+    text.remove_prefix(plain + 1);
+    *out += '\\';
+    if (byte == '"' || byte == '\\') {
+      *out += static_cast<char>(byte);
     } else {
-      *out += "\\x";
+      *out += 'x';
       *out += kHex[byte >> 4];
       *out += kHex[byte & 15];
     }
   }
 }
 
-void AppendTextValue(const std::string& text, std::string* out) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
-  });
-  if (plain) {
+void AppendTextValue(std::string_view text, std::string* out) {
+  const bool parted = std::any_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; });
+  if (!text.empty() && !parted && PlainPrefix(text) == text.size()) {
     *out += text;
     return;
   }
@@ -133,7 +139,8 @@ void AppendTextValue(const std::string& text, std::string* out) {
   *out += '"';
 }
 
-std::string NumberText(double number) {
+void AppendNumber(double number, std::string* out) {
+  if (AppendThousandths(number, out)) return;
   // As "%.10g", which takes printf far longer; and where the digits that tell the number from all others are
   // few, as those of times are, they are had sooner still.
   constexpr int kDigits = 10;
@@ -143,23 +150,29 @@ std::string NumberText(double number) {
   auto end = std::to_chars(begin, begin + buffer.size(), number, std::chars_format::fixed);
   if (end.ec != std::errc() || end.ptr - begin > kDigits || std::abs(number) < kLeastFixed)
     end = std::to_chars(begin, begin + buffer.size(), number, std::chars_format::general, kDigits);
-  return std::string(begin, end.ptr);
+  out->append(begin, end.ptr);
 }
 
 }  // namespace
 
 std::string FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
                            std::span<const Field> fields) {
-  std::string line = LogTimestamp(time);
-  std::string name(LevelName(level));
-  name.resize(std::max<size_t>(name.size(), 5), ' ');
-  line.append(" ").append(name).append(" ");
+  constexpr size_t kUsualBytes = 512, kLevelWidth = 5;
+  std::string line;
+  line.reserve(kUsualBytes);
+  line += LogTimestamp(time);
+  line += ' ';
+  const std::string_view name = LevelName(level);
+  line += name;
+  line.append(kLevelWidth + 1 - std::min(name.size(), kLevelWidth), ' ');
   AppendEscaped(msg, &line);
   for (const Field& field : fields) {
-    line.append(" ").append(field.name).append("=");
-    if (const auto* text = std::get_if<std::string>(&field.value)) AppendTextValue(*text, &line);
+    line += ' ';
+    line += field.name;
+    line += '=';
+    if (const auto* text = std::get_if<std::string_view>(&field.value)) AppendTextValue(*text, &line);
     if (const auto* whole = std::get_if<int64_t>(&field.value)) line += std::to_string(*whole);
-    if (const auto* number = std::get_if<double>(&field.value)) line += NumberText(*number);
+    if (const auto* number = std::get_if<double>(&field.value)) AppendNumber(*number, &line);
     if (const auto* truth = std::get_if<bool>(&field.value)) line += *truth ? "true" : "false";
   }
   return line;
@@ -171,7 +184,7 @@ std::string FormatJsonLine(spdlog::log_clock::time_point time, level_enum level,
   line.Add("ts", LogTimestamp(time)).Add("level", LevelName(level)).Add("msg", msg);
   for (const Field& field : fields)
     std::visit([&](const auto& value) { line.Add(field.name, value); }, field.value);
-  return line.Text();
+  return line.TakeText();
 }
 
 void InitLogging(const std::string& format, const std::string& level) {

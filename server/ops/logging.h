@@ -13,20 +13,22 @@
 
 namespace tilewire::ops {
 
-/// A named value of an event. Names are ours: lower_snake, units last.
+/// A named value of an event. Names are ours: lower_snake, units last. Views what it is given, which outlives
+/// the event's logging.
 struct Field {
-  using Value = std::variant<std::string, int64_t, double, bool>;
+  using Value = std::variant<std::string_view, int64_t, double, bool>;
 
-  Field(std::string_view field_name, std::string_view text) : name(field_name), value(std::string(text)) {}
-  Field(std::string_view field_name, const char* text) : name(field_name), value(std::string(text)) {}
-  Field(std::string_view field_name, const std::string& text) : name(field_name), value(text) {}
+  Field(std::string_view field_name, std::string_view text) : name(field_name), value(text) {}
+  Field(std::string_view field_name, const char* text) : name(field_name), value(std::string_view(text)) {}
+  Field(std::string_view field_name, const std::string& text)
+      : name(field_name), value(std::string_view(text)) {}
   Field(std::string_view field_name, bool truth) : name(field_name), value(truth) {}
   Field(std::string_view field_name, double number) : name(field_name), value(number) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) Field(std::string_view field_name, T number)
       : name(field_name), value(static_cast<int64_t>(number)) {}
 
-  std::string name;
+  std::string_view name;
   Value value;
 };
 

@@ -97,7 +97,8 @@ TEST(TextLine, EachHasItsOwnTime) {
 }
 
 TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
-  for (const double number : {0.0, -0.0, 3.0, 0.1 + 0.2, 1e21, 5e-324, 1.7976931348623157e308, -812.437}) {
+  for (const double number : {0.0, -0.0, 3.0, 0.1 + 0.2, 1e21, 5e-324, 1.7976931348623157e308, -812.437,
+                              0.001, 812.437, 812.4375, 999999.999, 1e5, 1e6, 1000000.001}) {
     const Json read = Parsed("x", {{"n", number}})["n"];
     EXPECT_TRUE(read.is_number_float()) << number;
     EXPECT_EQ(read.get<double>(), number);

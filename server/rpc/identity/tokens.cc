@@ -91,7 +91,9 @@ tl::unexpected<Status> Refused(std::string_view why) {
 Sha256 Sha256Of(std::string_view first, std::string_view second) {
   // Fetched once: looking an algorithm up takes longer than hashing a token.
   static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  // Kept, as making one takes longer than hashing too; its end wipes what it was given.
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                                     &EVP_MD_CTX_free);
   Sha256 hash{};
   unsigned bytes = 0;
   const bool good = sha256 != nullptr && context && EVP_DigestInit_ex(context.get(), sha256, nullptr) == 1 &&
