@@ -232,5 +232,21 @@ TEST_F(AdmissionShare, BytesOnTheDeviceOfOneOwnerHaveABoundWhereHisRuleSaysOne) 
   EXPECT_TRUE(Ask("ann", 700 * kMega).granted()) << "without the rule there is no bound";
 }
 
+TEST_F(AdmissionShare, WhoTakesNoBytesOnTheDeviceIsNotAmongThoseWhoDo) {
+  // As jobs do that the host computes beside a GPU.
+  Limit({.device_bytes = 764 * kMega, .max_in_flight = 4, .queue_length = 2, .queue_seconds = 3600});
+  const OwnLimits own{.device_bytes = 100 * kMega};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Ask("ann", 0, true, own).granted());
+  EndAll();
+  Demand none{.small = true, .owner = "ann", .own = own};
+  EXPECT_TRUE(admission_->AtOnce(&none));
+  // Nor who is left with none, whoever goes first.
+  Wish& job = Ask("ann", 60 * kMega, false, own);
+  { const Ticket array = job.ticket->Split(60 * kMega); }
+  EXPECT_TRUE(Ask("ann", 100 * kMega, false, own).granted());
+  EndAll();
+  EXPECT_TRUE(Ask("ann", 100 * kMega, false, own).granted());
+}
+
 }  // namespace
 }  // namespace tilewire::engine

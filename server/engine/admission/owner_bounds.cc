@@ -65,7 +65,7 @@ void Admission::ForgetOwn(const std::string& owner) {
 Status Admission::TakeOwnBytes(Demand* demand) {
   const int64_t most = demand->own.device_bytes;
   const auto own = own_bytes_.find(demand->owner);
-  if (most == 0 && own == own_bytes_.end()) return {};
+  if (demand->device_bytes == 0 || (most == 0 && own == own_bytes_.end())) return {};
   const int64_t held = own == own_bytes_.end() ? 0 : own->second;
   const std::string allowed = std::to_string(most) + SaidBy(true, "device_bytes", "");
   if (most > 0 && demand->device_bytes > most)
@@ -87,7 +87,8 @@ Status Admission::TakeOwnBytes(Demand* demand) {
 }
 
 void Admission::ReturnOwnBytes(const Demand& demand) {
-  if (!demand.bytes_counted) return;
+  // Of none, because all stay as arrays (Ticket::Split), nothing is known any more once those are gone.
+  if (!demand.bytes_counted || demand.device_bytes == 0) return;
   const auto own = own_bytes_.find(demand.owner);
   own->second -= demand.device_bytes;
   if (own->second == 0) own_bytes_.erase(own);
