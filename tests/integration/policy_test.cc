@@ -161,6 +161,22 @@ TEST_F(PolicyTest, ANewPolicyHoldsForTheNextCallAndOneThatIsWrongNever) {
   EXPECT_EQ(bad, 0);
 }
 
+TEST_F(PolicyTest, ACallGoesToItsEndByThePolicyOfWhenItCame) {
+  TestServer server(Options());
+  RawStream stream(Connect(server));
+  stream.context.AddMetadata("authorization", "Bearer ann.right");
+  stream.Start();
+  ASSERT_TRUE(Eventually([&] { return server.observer().started() == 1; }));
+  credentials_.files.Write("policy.json", R"({"rules": [{"who": ["anonymous"], "methods": ["*"]}]})");
+  ASSERT_TRUE(Eventually([&] { return server.observer().told("new rules of the policy are used") == 1; }));
+  ExpectError(Rmse(Connect(server), "ann.right", 10), StatusCode::PERMISSION_DENIED, "POLICY", "identity");
+  EXPECT_TRUE(stream.Open(RmseOpen(v1::DTYPE_F32, {1})));
+  for (const uint32_t operand : {0u, 1u}) EXPECT_TRUE(stream.Send(operand, 0, "4444"));
+  const grpc::Status status = stream.End();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  server.ExpectIdle();
+}
+
 TEST_F(PolicyTest, RatesOfARuleAreOfEachWhomItNamesAndANewRateGivesNothingBack) {
   const auto rule = [](const std::string& limits) {
     return R"({"rules": [{"who": ["token:ann", "token:proxy"], "methods": ["*"])" + limits + "}]}";

@@ -150,9 +150,9 @@ class RawStream {
                          std::chrono::milliseconds(int64_t(timeout_seconds * 1e3)));
   }
   void Start() { stream = stub_->Execute(&context); }
-  /// Sends Open and returns whether Opened came back.
+  /// Starts, if that is yet to be done, sends Open and returns whether Opened came back.
   bool Open(const v1::Open& open) {
-    Start();
+    if (!stream) Start();
     v1::ExecuteRequest request;
     *request.mutable_open() = open;
     stream->Write(request);

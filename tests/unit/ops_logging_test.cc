@@ -104,6 +104,11 @@ TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
     EXPECT_EQ(read.get<double>(), number);
   }
   EXPECT_TRUE(Parsed("x", {{"n", -INFINITY}})["n"].is_null());
+  const auto text = [](double number) {
+    return FormatJsonLine(At(0), spdlog::level::info, "x", std::vector<Field>{{"n", number}});
+  };
+  EXPECT_NE(text(1e5).find("\"n\":100000.0}"), std::string::npos) << text(1e5);
+  EXPECT_NE(text(812.43).find("\"n\":812.43}"), std::string::npos) << text(812.43);
 }
 
 TEST(JsonLine, HasTimeLevelMessageAndTypedFields) {

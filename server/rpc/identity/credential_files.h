@@ -61,7 +61,7 @@ class CredentialFiles {
   bool has_tls() const { return !paths_.tls.certificate.empty(); }
   /// Null where the server speaks in clear. Another pointer when there is something new.
   std::shared_ptr<const TlsPems> tls() const;
-  /// As of now; never null. Asked by every call, so without a lock that they would share.
+  /// As of now; never null. Asked by every call, so that none may have to sleep for it.
   std::shared_ptr<const CallCredentials> for_calls() const { return for_calls_.load(); }
 
  private:
