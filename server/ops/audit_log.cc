@@ -4,11 +4,13 @@
 #include <spdlog/common.h>
 
 #include <cerrno>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "server/ops/json_line.h"
+#include "server/ops/line_text.h"
 #include "server/ops/log_sink.h"
 #include "server/ops/logging.h"
 
@@ -21,7 +23,11 @@ constexpr std::chrono::milliseconds kGather{50};
 /// Empty text and zeros are left out.
 class Line {
  public:
-  Line() { json_.Add("ts", LogTimestamp(spdlog::log_clock::now())); }
+  Line() {
+    LineText time;
+    AppendTimestamp(spdlog::log_clock::now(), &time);
+    json_.Add("ts", time.view());
+  }
   Line& Add(const char* name, std::string_view text) {
     if (!text.empty()) json_.Add(name, text);
     return *this;
@@ -30,10 +36,16 @@ class Line {
     if (number > 0) json_.Add(name, number);
     return *this;
   }
-  std::string TakeText() { return json_.TakeText() += '\n'; }
+  /// With its end, for as long as this lives.
+  std::string_view End() {
+    json_.End();
+    text_ += '\n';
+    return text_.view();
+  }
 
  private:
-  JsonLine json_;
+  LineText text_;
+  JsonLine json_{&text_};
 };
 
 }  // namespace
@@ -68,7 +80,7 @@ AuditLog::AuditLog(rpc::FileDescriptor file)
     : file_(std::move(file)),
       sink_(std::make_unique<LogSink>(
           file_.get(), kMostWaitingBytes,
-          [](uint64_t lines) { return Line().Add("decision", "dropped").Add("lines", lines).TakeText(); },
+          [](uint64_t lines) { return std::string(Line().Add("decision", "dropped").Add("lines", lines).End()); },
           kGather)) {}
 
 AuditLog::~AuditLog() = default;
@@ -89,7 +101,7 @@ void AuditLog::Tell(const rpc::CallRecord& record) {
                     .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out))
                     .Add("calls", uint64_t{1})
                     .Add("request_id", record.request_id)
-                    .TakeText());
+                    .End());
 }
 
 void AuditLog::TellFolded(const FailureKind& kind, uint64_t calls) {
@@ -100,7 +112,7 @@ void AuditLog::TellFolded(const FailureKind& kind, uint64_t calls) {
                     .Add("status", kind.status)
                     .Add("reason", kind.reason)
                     .Add("calls", calls)
-                    .TakeText());
+                    .End());
 }
 
 void AuditLog::Flush() {

@@ -2,51 +2,43 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
-#include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
+
+#include "server/ops/line_text.h"
 
 namespace tilewire::ops {
-
-/// Appends what a clock in nanoseconds says in microseconds, or another number from 0 to 10^6 that has no
-/// more than three decimals, as those digits that tell it from all others; false where it is none. Far sooner
-/// than by std::to_chars.
-bool AppendThousandths(double number, std::string* out);
 
 /// Members in the order in which they are added. ASCII alone: other characters are escaped, what is not UTF-8
 /// becomes U+FFFD. Numbers that are none (NaN, infinite) are null.
 class JsonLine {
  public:
+  /// Appends to `line`, which outlives this.
+  explicit JsonLine(LineText* line) : line_(line) {}
   /// `name` is ours: letters and underscores, and not there yet.
   template <typename T>
   JsonLine& Add(std::string_view name, const T& value) {
     AddName(name);
     if constexpr (std::same_as<T, bool>) {
-      line_ += value ? "true" : "false";
+      *line_ += value ? "true" : "false";
     } else if constexpr (std::convertible_to<const T&, std::string_view>) {
       AddText(value);
     } else if constexpr (std::floating_point<T>) {
       AddNumber(value);
     } else {
-      static_assert(std::integral<T>);
-      line_ += std::to_string(value);
+      *line_ += value;
     }
     return *this;
   }
-  /// The object, without the end of the line. Nothing is added after it.
-  std::string TakeText() {
-    line_ += line_.empty() ? "{}" : "}";
-    return std::move(line_);
-  }
+  /// Ends the object. Nothing is added after it.
+  void End() { *line_ += empty_ ? "{}" : "}"; }
 
  private:
   void AddName(std::string_view name);
   void AddText(std::string_view text);
   void AddNumber(double number);
 
-  std::string line_;
+  LineText* const line_;
+  bool empty_ = true;
 };
 
 }  // namespace tilewire::ops

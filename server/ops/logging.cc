@@ -21,8 +21,8 @@ namespace tilewire::ops {
 namespace {
 
 using spdlog::level::level_enum;
-using LineFormat = std::string (*)(spdlog::log_clock::time_point, level_enum, std::string_view,
-                                   std::span<const Field>);
+using LineFormat = void (*)(spdlog::log_clock::time_point, level_enum, std::string_view,
+                            std::span<const Field>, LineText*);
 
 /// What waits for a reader of stderr: some 5,000 lines.
 constexpr size_t kMostWaitingBytes = 2 * kMiB;
@@ -42,10 +42,10 @@ class LineFormatter : public spdlog::formatter {
   explicit LineFormatter(LineFormat line_format) : format_(line_format) {}
 
   void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& dest) override {
-    std::string line = format_(msg.time, msg.level, std::string_view(msg.payload.data(), msg.payload.size()),
-                               current_fields);
+    LineText line;
+    format_(msg.time, msg.level, std::string_view(msg.payload.data(), msg.payload.size()), current_fields, &line);
     line += '\n';
-    dest.append(line.data(), line.data() + line.size());
+    dest.append(line.view().data(), line.view().data() + line.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
     return std::make_unique<LineFormatter>(format_);
@@ -71,14 +71,15 @@ const std::string& SecondText(std::time_t seconds) {
 
 }  // namespace
 
-std::string LogTimestamp(spdlog::log_clock::time_point time) {
+void AppendTimestamp(spdlog::log_clock::time_point time, LineText* out) {
   using std::chrono::milliseconds;
   const int64_t ms = std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
   const int64_t millis = ((ms % 1000) + 1000) % 1000;
-  std::string text = SecondText(static_cast<std::time_t>((ms - millis) / 1000));
-  text += '.';
-  for (const int64_t power : {100, 10, 1}) text += static_cast<char>('0' + millis / power % 10);
-  return text += 'Z';
+  *out += SecondText(static_cast<std::time_t>((ms - millis) / 1000));
+  char* at = out->Room(5);
+  *at++ = '.';
+  for (const int64_t power : {100, 10, 1}) *at++ = static_cast<char>('0' + millis / power % 10);
+  *at = 'Z';
 }
 
 namespace {
@@ -104,12 +105,12 @@ std::string_view LevelName(level_enum level) {
 
 /// How many characters stand for themselves until one does not.
 size_t PlainPrefix(std::string_view text) {
-  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; };
+  const auto is_plain = [](char c) { return kPlainText[static_cast<unsigned char>(c)]; };
   return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
 }
 
 /// Printable ASCII stays, all else is escaped, so that a line stays one line and a terminal obeys nobody.
-void AppendEscaped(std::string_view text, std::string* out) {
+void AppendEscaped(std::string_view text, LineText* out) {
   constexpr std::string_view kHex = "0123456789abcdef";
   for (;;) {
     const size_t plain = PlainPrefix(text);
@@ -128,9 +129,11 @@ void AppendEscaped(std::string_view text, std::string* out) {
   }
 }
 
-void AppendTextValue(std::string_view text, std::string* out) {
-  const bool parted = std::any_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; });
-  if (!text.empty() && !parted && PlainPrefix(text) == text.size()) {
+void AppendTextValue(std::string_view text, LineText* out) {
+  const auto is_bare = [](char c) {
+    return kPlainText[static_cast<unsigned char>(c)] && c != ' ' && c != '=';
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_bare)) {
     *out += text;
     return;
   }
@@ -139,7 +142,7 @@ void AppendTextValue(std::string_view text, std::string* out) {
   *out += '"';
 }
 
-void AppendNumber(double number, std::string* out) {
+void AppendNumber(double number, LineText* out) {
   if (AppendThousandths(number, out)) return;
   // As "%.10g", which takes printf far longer; and where the digits that tell the number from all others are
   // few, as those of times are, they are had sooner still.
@@ -150,48 +153,50 @@ void AppendNumber(double number, std::string* out) {
   auto end = std::to_chars(begin, begin + buffer.size(), number, std::chars_format::fixed);
   if (end.ec != std::errc() || end.ptr - begin > kDigits || std::abs(number) < kLeastFixed)
     end = std::to_chars(begin, begin + buffer.size(), number, std::chars_format::general, kDigits);
-  out->append(begin, end.ptr);
+  *out += std::string_view(begin, end.ptr);
 }
 
 }  // namespace
 
-std::string FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
-                           std::span<const Field> fields) {
-  constexpr size_t kUsualBytes = 512, kLevelWidth = 5;
-  std::string line;
-  line.reserve(kUsualBytes);
-  line += LogTimestamp(time);
-  line += ' ';
+void FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
+                    std::span<const Field> fields, LineText* out) {
+  constexpr size_t kLevelWidth = 5;
+  AppendTimestamp(time, out);
+  *out += ' ';
   const std::string_view name = LevelName(level);
-  line += name;
-  line.append(kLevelWidth + 1 - std::min(name.size(), kLevelWidth), ' ');
-  AppendEscaped(msg, &line);
+  *out += name;
+  for (size_t at = name.size(); at <= kLevelWidth; ++at) *out += ' ';
+  AppendEscaped(msg, out);
   for (const Field& field : fields) {
-    line += ' ';
-    line += field.name;
-    line += '=';
-    if (const auto* text = std::get_if<std::string_view>(&field.value)) AppendTextValue(*text, &line);
-    if (const auto* whole = std::get_if<int64_t>(&field.value)) line += std::to_string(*whole);
-    if (const auto* number = std::get_if<double>(&field.value)) AppendNumber(*number, &line);
-    if (const auto* truth = std::get_if<bool>(&field.value)) line += *truth ? "true" : "false";
+    *out += ' ';
+    *out += field.name;
+    *out += '=';
+    if (const auto* text = std::get_if<std::string_view>(&field.value)) AppendTextValue(*text, out);
+    if (const auto* whole = std::get_if<int64_t>(&field.value)) *out += *whole;
+    if (const auto* number = std::get_if<double>(&field.value)) AppendNumber(*number, out);
+    if (const auto* truth = std::get_if<bool>(&field.value)) *out += *truth ? "true" : "false";
   }
-  return line;
 }
 
-std::string FormatJsonLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
-                           std::span<const Field> fields) {
-  JsonLine line;
-  line.Add("ts", LogTimestamp(time)).Add("level", LevelName(level)).Add("msg", msg);
+void FormatJsonLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
+                    std::span<const Field> fields, LineText* out) {
+  LineText when;
+  AppendTimestamp(time, &when);
+  JsonLine line(out);
+  line.Add("ts", when.view()).Add("level", LevelName(level)).Add("msg", msg);
   for (const Field& field : fields)
     std::visit([&](const auto& value) { line.Add(field.name, value); }, field.value);
-  return line.TakeText();
+  line.End();
 }
 
 void InitLogging(const std::string& format, const std::string& level) {
   const LineFormat line_format = format == "json" ? FormatJsonLine : FormatTextLine;
   const auto dropped_line = [line_format](uint64_t lines) {
     const Field count("count", lines);
-    return line_format(spdlog::log_clock::now(), level_enum::warn, "log lines dropped", {&count, 1}) + "\n";
+    LineText line;
+    line_format(spdlog::log_clock::now(), level_enum::warn, "log lines dropped", {&count, 1}, &line);
+    line += '\n';
+    return std::string(line.view());
   };
   process_sink = std::make_shared<LogSink>(STDERR_FILENO, kMostWaitingBytes, dropped_line, kGather);
   auto logger = std::make_shared<spdlog::logger>("tilewired", process_sink);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <variant>
 
+#include "server/ops/line_text.h"
+
 namespace tilewire::ops {
 
 /// A named value of an event. Names are ours: lower_snake, units last. Views what it is given, which outlives
@@ -55,12 +57,13 @@ void LogEvent(spdlog::level::level_enum level, std::string_view msg,
               std::initializer_list<Field> fields = {});
 
 /// RFC 3339, UTC, milliseconds: as lines begin.
-std::string LogTimestamp(spdlog::log_clock::time_point time);
+void AppendTimestamp(spdlog::log_clock::time_point time, LineText* out);
 
-/// The line of an event without its newline; what InitLogging's formats print. For tests and other sinks.
-std::string FormatTextLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level,
-                           std::string_view msg, std::span<const Field> fields);
-std::string FormatJsonLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level,
-                           std::string_view msg, std::span<const Field> fields);
+/// Appends the line of an event without its newline; what InitLogging's formats print. For tests and other
+/// sinks.
+void FormatTextLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level, std::string_view msg,
+                    std::span<const Field> fields, LineText* out);
+void FormatJsonLine(spdlog::log_clock::time_point time, spdlog::level::level_enum level, std::string_view msg,
+                    std::span<const Field> fields, LineText* out);
 
 }  // namespace tilewire::ops

@@ -21,12 +21,14 @@ import tempfile
 import time
 
 import numpy as np
+from memory import Heap
 from model import cases, right
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 LONG = 300        # seconds that a server must live until its memory can be told to grow
 LEAK = 256 * MIB  # of its own, in the last quarter of that time above the first
+HEAP_LEAK = 16 * MIB  # the same of what it has from malloc
 MOST = 1536 * MIB  # of any: --device-bytes, and what calls take besides
 CPU_ALONE = ("little_memory",)  # a driver maps as many addresses as it likes
 
@@ -88,21 +90,23 @@ def rotate(world, options, rotation, done):
         count += 1
         done["rotation"] = count
         world.pump(max(0, begin + count - time.monotonic()))
-        world.served.resident.append((time.monotonic(), world.served.own()))
+        world.served.weigh()
         assert not world.wrong, world.wrong
     world.settle()
 
 
-def grown(lasted, first, last, most, _):
-    return most > MOST or (lasted >= LONG and last > first + LEAK)
+def grown(life):
+    """Pools keep what jobs once had, within --device-bytes and the like; all else is from malloc, and goes back to it."""
+    heap = life["heap"]
+    return life["most"] > MOST or (life["seconds"] >= LONG and (life["last"] > life["first"] + LEAK or
+                                                                (heap and heap["last"] > heap["first"] + HEAP_LEAK)))
 
 
 def tell(world, done, seconds, path):
     """The figures for long.py, whatever became of the campaign."""
-    lives = [{"seconds": lasted, "first": first, "last": last, "most": most, "slope": rate} for lasted, first, last, most, rate in world.lives]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"seed": world.seed, "seconds": seconds, "calls": world.calls, "good": world.good, "starts": world.served.starts,
-                   "disturbances": done, "errors": world.failures, "noted": world.noted, "lives": lives, "wrong": world.wrong}, file)
+                   "disturbances": done, "errors": world.failures, "noted": world.noted, "lives": world.lives, "wrong": world.wrong}, file)
 
 
 def report(world, done, seconds):
@@ -113,9 +117,13 @@ def report(world, done, seconds):
     print("errors that were allowed:", world.failures or "none")
     print("noted:", world.noted or "nothing")
     print("warnings of the server:", dict(served.warned) or "none")
-    for lasted, first, last, most, rate in sorted(world.lives, reverse=True)[:3]:
-        print(f"memory of a server that lived {lasted:.0f} s: {first / MIB:.1f} MiB in its first quarter, {last / MIB:.1f} in its last, "
-              f"{most / MIB:.1f} at most; {rate:+.2f} MiB a minute")
+    for life in sorted(world.lives, key=lambda life: life["seconds"], reverse=True)[:3]:
+        print(f"memory of a server that lived {life['seconds']:.0f} s: {told(life)}; from malloc: {told(life['heap']) if life['heap'] else 'not known'}")
+
+
+def told(course):
+    return (f"{course['first'] / MIB:.1f} MiB in its first quarter, {course['last'] / MIB:.1f} in its last, {course['most'] / MIB:.1f} at most; "
+            f"{course['slope']:+.2f} MiB a minute")
 
 
 def campaign(options, folder):
@@ -136,7 +144,7 @@ def campaign(options, folder):
     assert only == ["rotation"] or set(only) <= set(known), f"--only: {sorted(known)}, or rotation"
     prefix = f"/tilewire-chaos-{os.getpid()}"
     clock = MachineClock() if options.set_clock else OwnClock(folder)
-    served = Served(options.tilewired, folder, Credentials(folder), prefix, options.device, clock.environment)
+    served = Served(options.tilewired, folder, Credentials(folder), prefix, options.device, clock.environment, Heap(folder))
     world = World(served, folder, stubs, options.seed, options.tilewire, clock)
     begin, done = time.monotonic(), {}
     try:
@@ -152,7 +160,7 @@ def campaign(options, folder):
         world.until(lambda: not served.alive(), "the end of the server", dead=True)
         assert served.end_reading() == 0, served.log
         assert not world.wrong, world.wrong
-        assert not any(grown(*life) for life in world.lives), world.lives
+        assert not any(grown(life) for life in world.lives), world.lives
         assert not served.unexpected(), served.unexpected()
         if options.report:
             report(world, done, time.monotonic() - begin)

@@ -2,12 +2,10 @@
 import contextlib
 import mmap
 import os
-import shutil
 import struct
-import subprocess
 import time
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "own_clock.cc")
+from preloaded import build
 
 
 class CannotBe(Exception):
@@ -18,11 +16,10 @@ class OwnClock:
     """For processes that are started with this environment. Without a compiler there is none, and nothing can be moved."""
 
     def __init__(self, folder):
-        self.environment, compiler = {}, shutil.which("c++")
-        if compiler is None:
+        self.environment, library = {}, build("own_clock.cc", folder)
+        if library is None:
             return
-        library, shift = os.path.join(folder, "own_clock.so"), os.path.join(folder, "shift")
-        subprocess.run([compiler, "-std=c++20", "-O1", "-shared", "-fPIC", SOURCE, "-o", library, "-ldl"], check=True)
+        shift = os.path.join(folder, "shift")
         with open(shift, "w+b") as file:
             file.write(bytes(mmap.PAGESIZE))
             file.flush()

@@ -9,6 +9,8 @@ import threading
 import time
 import urllib.request
 
+from preloaded import together
+
 # What must be 0 when nobody calls and nobody keeps anything.
 GAUGES = ("tilewire_calls_in_progress", "tilewire_jobs_in_flight", "tilewire_jobs_queued", "tilewire_device_used_bytes",
           "tilewire_pinned_used_bytes", "tilewire_arrays_stored", "tilewire_array_bytes", "tilewire_regions",
@@ -19,9 +21,10 @@ FAR_FILES = 16  # what gRPC opens for itself once a connection comes that takes 
 
 
 class Served:
-    def __init__(self, program, folder, credentials, prefix, device, environment):
+    def __init__(self, program, folder, credentials, prefix, device, environment, heap):
         self.program, self.folder, self.credentials, self.prefix, self.device = program, folder, credentials, prefix, device
-        self.environment = dict(os.environ, **environment)
+        self.heap = heap
+        self.environment = dict(os.environ, **together(heap.environment, environment))
         self.tcp, self.unix = "127.0.0.1:0", "unix:" + os.path.join(folder, "socket")
         self.audit = os.path.join(folder, "audit")
         self.warned = collections.Counter()
@@ -56,7 +59,7 @@ class Served:
             found = [re.search(r"serving metrics address=(\S+)", line) for line in list(self.log)]
             self.metrics = next((match.group(1) for match in found if match), None)
         self.starts += 1
-        self.fds, self.resident = self.metric("tilewire_process_open_fds"), []
+        self.fds, self.weighed = self.metric("tilewire_process_open_fds"), ([], [])
         return True
 
     def read(self, stream):
@@ -121,6 +124,12 @@ class Served:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             found = re.search(r"RssAnon:\s+(\d+)", status.read())
         return int(found.group(1)) * 1024 if found else self.memory()
+
+    def weigh(self):
+        """Its own memory as it is now, and what of that it has from malloc."""
+        for points, size in zip(self.weighed, (self.own(), self.heap.bytes())):
+            if size is not None:
+                points.append((time.monotonic(), size))
 
     def alive(self):
         return self.process.poll() is None

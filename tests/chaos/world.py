@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from memory import quarters, slope
+from memory import course
 from stubs import Stubs
 
 PATIENCE = 300  # seconds, for what must come in the end
@@ -218,13 +218,13 @@ class World:
             self.wrong.append(f"{left} arrays and regions are left of clients that tidied up")
         self.disturbed = False
         self.until(lambda: not self.served.busy(), "gauges at 0 and files closed")
-        self.served.resident.append((time.monotonic(), self.served.own()))
+        self.served.weigh()
 
     def keep_slope(self):
         """Of a server that is about to end: how long it lived, and its memory, mostly when everybody was quiet."""
-        points, self.served.resident = self.served.resident, []
-        if points:
-            self.lives.append((points[-1][0] - points[0][0], *quarters(points), max(size for _, size in points), slope(points)))
+        (own, heap), self.served.weighed = self.served.weighed, ([], [])
+        if own:
+            self.lives.append(dict(course(own), heap=course(heap) if heap else None))
 
     def note(self, what):
         self.noted[what] = self.noted.get(what, 0) + 1

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/ops/access_log.h"
@@ -25,12 +27,31 @@ spdlog::log_clock::time_point At(int64_t ms) {
   return spdlog::log_clock::time_point(std::chrono::milliseconds(ms));
 }
 
+std::string Timestamp(int64_t ms) {
+  LineText line;
+  AppendTimestamp(At(ms), &line);
+  return std::string(line.view());
+}
+
+std::string TextLine(int64_t ms, spdlog::level::level_enum level, std::string_view msg,
+                     std::vector<Field> fields) {
+  LineText line;
+  FormatTextLine(At(ms), level, msg, fields, &line);
+  return std::string(line.view());
+}
+
 std::string Text(std::string_view msg, std::vector<Field> fields) {
-  return FormatTextLine(At(1767323045678), spdlog::level::info, msg, fields);
+  return TextLine(1767323045678, spdlog::level::info, msg, std::move(fields));
+}
+
+std::string JsonText(std::string_view msg, std::vector<Field> fields) {
+  LineText line;
+  FormatJsonLine(At(1767323045678), spdlog::level::warn, msg, fields, &line);
+  return std::string(line.view());
 }
 
 Json Parsed(std::string_view msg, std::vector<Field> fields) {
-  return Json::parse(FormatJsonLine(At(1767323045678), spdlog::level::warn, msg, fields));
+  return Json::parse(JsonText(msg, std::move(fields)));
 }
 
 /// All 256 bytes.
@@ -52,7 +73,7 @@ TEST(TextLine, IsReadable) {
       Text("call",
            {{"method", "Kernels.Rmse"}, {"blocks", 3u}, {"wall_us", 812.5}, {"ok", true}, {"peer", "a b"}}),
       "2026-01-02T03:04:05.678Z info  call method=Kernels.Rmse blocks=3 wall_us=812.5 ok=true peer=\"a b\"");
-  EXPECT_EQ(FormatTextLine(At(0), spdlog::level::err, "x", {}), "1970-01-01T00:00:00.000Z error x");
+  EXPECT_EQ(TextLine(0, spdlog::level::err, "x", {}), "1970-01-01T00:00:00.000Z error x");
 }
 
 TEST(TextLine, EscapesWhatWouldBreakIt) {
@@ -90,10 +111,10 @@ TEST(TextLine, NumbersHaveTenDigits) {
 
 TEST(TextLine, EachHasItsOwnTime) {
   for (const int64_t ms : {1767323045678, 1767323045009, 1767323046000, 1767323045999, int64_t{-1}})
-    EXPECT_EQ(LogTimestamp(At(ms)).substr(20), (ms < 0 ? "999Z" : std::to_string(ms).substr(10) + "Z"));
-  EXPECT_EQ(LogTimestamp(At(1767323045678)), "2026-01-02T03:04:05.678Z");
-  EXPECT_EQ(LogTimestamp(At(1767323046000)), "2026-01-02T03:04:06.000Z");
-  EXPECT_EQ(LogTimestamp(At(-1)), "1969-12-31T23:59:59.999Z");
+    EXPECT_EQ(Timestamp(ms).substr(20), (ms < 0 ? "999Z" : std::to_string(ms).substr(10) + "Z"));
+  EXPECT_EQ(Timestamp(1767323045678), "2026-01-02T03:04:05.678Z");
+  EXPECT_EQ(Timestamp(1767323046000), "2026-01-02T03:04:06.000Z");
+  EXPECT_EQ(Timestamp(-1), "1969-12-31T23:59:59.999Z");
 }
 
 TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
@@ -104,9 +125,7 @@ TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
     EXPECT_EQ(read.get<double>(), number);
   }
   EXPECT_TRUE(Parsed("x", {{"n", -INFINITY}})["n"].is_null());
-  const auto text = [](double number) {
-    return FormatJsonLine(At(0), spdlog::level::info, "x", std::vector<Field>{{"n", number}});
-  };
+  const auto text = [](double number) { return JsonText("x", {{"n", number}}); };
   EXPECT_NE(text(1e5).find("\"n\":100000.0}"), std::string::npos) << text(1e5);
   EXPECT_NE(text(812.43).find("\"n\":812.43}"), std::string::npos) << text(812.43);
 }
@@ -127,9 +146,22 @@ TEST(JsonLine, HasTimeLevelMessageAndTypedFields) {
   EXPECT_TRUE(line["none"].is_null());
 }
 
+TEST(LineText, GrowsBeyondItsFirstRoom) {
+  LineText line;
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) {
+    line += i;
+    line += ' ';
+    line += std::string(static_cast<size_t>(i % 7), 'x');
+    std::fill_n(line.Room(3), 3, '.');
+    expected += std::to_string(i) + ' ' + std::string(static_cast<size_t>(i % 7), 'x') + "...";
+  }
+  line += INT64_MIN;
+  EXPECT_EQ(line.view(), expected + std::to_string(INT64_MIN));
+}
+
 TEST(JsonLine, StaysValidWhateverBytesCome) {
-  const std::string line =
-      FormatJsonLine(At(0), spdlog::level::info, EveryByte(), std::vector<Field>{{"id", EveryByte()}});
+  const std::string line = JsonText(EveryByte(), {{"id", EveryByte()}});
   for (char c : line) ASSERT_TRUE(c >= 0x20 && c < 0x7f);
   const Json json = Json::parse(line);
   EXPECT_EQ(json["id"].get<std::string>().substr(0, 128), EveryByte().substr(0, 128));
