@@ -48,7 +48,9 @@ std::string RateOf(const ordered_json& json) {
 }
 
 std::vector<std::string> StatRow(const ordered_json& stat) {
-  const auto time = [&](const char* name) { return TimeOrNone(stat["latency_us"], name); };
+  const auto time = [&](const char* name) -> std::string {
+    return stat["calls"] == 0 ? "-" : TimeOrNone(stat["latency_us"], name);
+  };
   uint64_t errors = 0;
   for (const auto& count : stat["errors"]) errors += count.get<uint64_t>();
   return {stat["name"].get<std::string>(),

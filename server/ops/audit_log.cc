@@ -80,7 +80,9 @@ AuditLog::AuditLog(rpc::FileDescriptor file)
     : file_(std::move(file)),
       sink_(std::make_unique<LogSink>(
           file_.get(), kMostWaitingBytes,
-          [](uint64_t lines) { return std::string(Line().Add("decision", "dropped").Add("lines", lines).End()); },
+          [](uint64_t lines) {
+            return std::string(Line().Add("decision", "dropped").Add("lines", lines).End());
+          },
           kGather)) {}
 
 AuditLog::~AuditLog() = default;

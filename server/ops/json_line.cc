@@ -19,7 +19,8 @@ void JsonLine::AddName(std::string_view name) {
 }
 
 void JsonLine::AddText(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return kPlainText[static_cast<unsigned char>(c)]; })) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return kPlainText[static_cast<unsigned char>(c)]; })) {
     *line_ += '"';
     *line_ += text;
     *line_ += '"';
@@ -38,8 +39,12 @@ void JsonLine::AddNumber(double number) {
     if (line_->view().find('.', begin) == std::string_view::npos) *line_ += ".0";
     return;
   }
+  constexpr double kLeastFixed = 1e-4, kMostFixed = 1e15;  // beyond, people read exponents better
+  const double size = std::abs(number);
+  const auto form = size == 0 || (size < kMostFixed && size >= kLeastFixed) ? std::chars_format::fixed
+                                                                            : std::chars_format::scientific;
   std::array<char, 40> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, form);
   const std::string_view digits(buffer.data(), end.ptr);
   *line_ += digits;
   if (digits.find_first_of(".e") == digits.npos)

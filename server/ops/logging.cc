@@ -43,7 +43,8 @@ class LineFormatter : public spdlog::formatter {
 
   void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& dest) override {
     LineText line;
-    format_(msg.time, msg.level, std::string_view(msg.payload.data(), msg.payload.size()), current_fields, &line);
+    format_(msg.time, msg.level, std::string_view(msg.payload.data(), msg.payload.size()), current_fields,
+            &line);
     line += '\n';
     dest.append(line.view().data(), line.view().data() + line.size());
   }

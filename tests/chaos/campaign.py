@@ -118,10 +118,12 @@ def report(world, done, seconds):
     print("noted:", world.noted or "nothing")
     print("warnings of the server:", dict(served.warned) or "none")
     for life in sorted(world.lives, key=lambda life: life["seconds"], reverse=True)[:3]:
-        print(f"memory of a server that lived {life['seconds']:.0f} s: {told(life)}; from malloc: {told(life['heap']) if life['heap'] else 'not known'}")
+        print(f"memory of a server that lived {life['seconds']:.0f} s: {told(life)}; from malloc: {told(life['heap'])}")
 
 
 def told(course):
+    if course is None:
+        return "not known"
     return (f"{course['first'] / MIB:.1f} MiB in its first quarter, {course['last'] / MIB:.1f} in its last, {course['most'] / MIB:.1f} at most; "
             f"{course['slope']:+.2f} MiB a minute")
 

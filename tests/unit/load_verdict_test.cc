@@ -107,6 +107,17 @@ TEST(LoadResult, HoldsWhatItsSchemaSays) {
     EXPECT_THAT(text, HasSubstr(word));
 }
 
+TEST(LoadResult, WithoutCallsThereIsNoLatency) {
+  auto result = nlohmann::ordered_json::parse(ResultOf(3, 2, 1).dump());
+  for (auto& stat : result["operations"]) {
+    stat["calls"] = 0;
+    stat["latency_us"] = {{"p50", 0}, {"max", 0}};
+  }
+  result["total"]["calls"] = 0;
+  result["total"]["latency_us"] = {{"p50", 0}, {"max", 0}};
+  EXPECT_THAT(ResultText(result), Not(HasSubstr(" 0 µs")));
+}
+
 TEST(LoadResult, TheGeneratorSaysWhenItIsTheBottleneck) {
   Scenario scenario;
   scenario.mode.type = ModeType::kOpen;

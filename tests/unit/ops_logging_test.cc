@@ -118,8 +118,27 @@ TEST(TextLine, EachHasItsOwnTime) {
 }
 
 TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
-  for (const double number : {0.0, -0.0, 3.0, 0.1 + 0.2, 1e21, 5e-324, 1.7976931348623157e308, -812.437,
-                              0.001, 812.437, 812.4375, 999999.999, 1e5, 1e6, 1000000.001}) {
+  for (const double number : {0.0,
+                              -0.0,
+                              3.0,
+                              0.1 + 0.2,
+                              1e21,
+                              5e-324,
+                              1.7976931348623157e308,
+                              -812.437,
+                              0.001,
+                              812.437,
+                              812.4375,
+                              999999.999,
+                              1e5,
+                              1e6,
+                              1000000.001,
+                              2e6,
+                              1e15,
+                              999999999999999.9,
+                              1.2345678901234567e-4,
+                              9.8765432109876543e-5,
+                              -1.1111111111111112e14}) {
     const Json read = Parsed("x", {{"n", number}})["n"];
     EXPECT_TRUE(read.is_number_float()) << number;
     EXPECT_EQ(read.get<double>(), number);
@@ -127,6 +146,8 @@ TEST(JsonLine, NumbersAreReadBackAsTheyWere) {
   EXPECT_TRUE(Parsed("x", {{"n", -INFINITY}})["n"].is_null());
   const auto text = [](double number) { return JsonText("x", {{"n", number}}); };
   EXPECT_NE(text(1e5).find("\"n\":100000.0}"), std::string::npos) << text(1e5);
+  EXPECT_NE(text(2e6).find("\"n\":2000000.0}"), std::string::npos) << text(2e6);
+  EXPECT_NE(text(1e21).find("\"n\":1e+21}"), std::string::npos) << text(1e21);
   EXPECT_NE(text(812.43).find("\"n\":812.43}"), std::string::npos) << text(812.43);
 }
 
