@@ -33,8 +33,9 @@ std::string HeadText(const ordered_json& result) {
          result["stop"]["text"].get<std::string>() + "), seed " + result["seed"].dump() + "\n";
 }
 
+/// 0 is written where no call ended well, and by no call.
 std::string TimeOrNone(const ordered_json& json, const char* name) {
-  return json.contains(name) ? FormatTime(json[name].get<double>()) : "-";
+  return json.contains(name) && json[name] != 0 ? FormatTime(json[name].get<double>()) : "-";
 }
 
 std::optional<double> NoiseOf(const ordered_json& json) {
@@ -48,9 +49,7 @@ std::string RateOf(const ordered_json& json) {
 }
 
 std::vector<std::string> StatRow(const ordered_json& stat) {
-  const auto time = [&](const char* name) -> std::string {
-    return stat["calls"] == 0 ? "-" : TimeOrNone(stat["latency_us"], name);
-  };
+  const auto time = [&](const char* name) { return TimeOrNone(stat["latency_us"], name); };
   uint64_t errors = 0;
   for (const auto& count : stat["errors"]) errors += count.get<uint64_t>();
   return {stat["name"].get<std::string>(),
@@ -112,7 +111,7 @@ std::string StudyText(const ordered_json& result) {
     rows.push_back({on["via"].get<std::string>(), FormatBytes(on["bytes"].get<uint64_t>()),
                     OrOwn(on["block_bytes"], FormatBytes(on["block_bytes"].get<uint64_t>())),
                     OrOwn(on["lanes"], on["lanes"].dump()), on["connections"].dump(), RateOf(on), RateOf(off),
-                    without > 0 ? FormatNumber(with / without) : "-", FormatTime(on["p50_us"].get<double>()),
+                    without > 0 ? FormatNumber(with / without) : "-", TimeOrNone(on, "p50_us"),
                     on.contains("overlap_factor") ? FormatNumber(on["overlap_factor"].get<double>()) : "-",
                     on.contains("bottleneck") ? on["bottleneck"].get<std::string>() : "-"});
   }

@@ -39,7 +39,8 @@ void JsonLine::AddNumber(double number) {
     if (line_->view().find('.', begin) == std::string_view::npos) *line_ += ".0";
     return;
   }
-  constexpr double kLeastFixed = 1e-4, kMostFixed = 1e15;  // beyond, people read exponents better
+  // Beyond, people read exponents better; and those between have room in the buffer.
+  constexpr double kLeastFixed = 1e-4, kMostFixed = 1e15;
   const double size = std::abs(number);
   const auto form = size == 0 || (size < kMostFixed && size >= kLeastFixed) ? std::chars_format::fixed
                                                                             : std::chars_format::scientific;

@@ -25,6 +25,7 @@ class JsonLine {
     } else if constexpr (std::floating_point<T>) {
       AddNumber(value);
     } else {
+      static_assert(std::integral<T> && !std::same_as<T, char>);
       *line_ += value;
     }
     return *this;

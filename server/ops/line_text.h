@@ -11,10 +11,12 @@
 namespace tilewire::ops {
 
 /// Grows at its end, a few instructions a piece: each piece of a std::string is a call into its library, and
-/// every call to the server is a line of some thirty pieces. A usual line takes no memory from the heap.
+/// every call to the server is a line of some thirty pieces. Itself it takes nothing from the heap for a
+/// usual line.
 class LineText {
  public:
-  LineText& operator+=(char c) {
+  template <std::same_as<char> C>  // nothing that merely converts
+  LineText& operator+=(C c) {
     text_.push_back(c);
     return *this;
   }

@@ -1,6 +1,6 @@
 // Tells how many bytes a process has from malloc and has not freed whenever it is asked: through two pipes
 // with names, of which HEAP has the beginning; a question is a number, which the answer repeats before the
-// bytes. To be preloaded; memory.py builds it and asks.
+// bytes. To be preloaded; memory.py asks.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>

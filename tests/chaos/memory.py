@@ -38,7 +38,7 @@ def course(points):
 
 
 class Heap:
-    """Of a process that is started with this environment. Without a compiler, and with sanitizers, nothing is known."""
+    """Of a process that is started with this environment. Without a compiler nothing is known."""
     PATIENCE = 10  # seconds: a stopped process does not answer
 
     def __init__(self, folder):

@@ -1,7 +1,7 @@
 // A wall clock of a process's own, to be preloaded: CLOCK_REALTIME is moved by the nanoseconds that the file
 // named by OWN_CLOCK begins with, whenever they change. What waits until an hour of that clock (futexes, as
 // Abseil's and so gRPC's do, and condition variables) ends by it, as it would by the kernel's if that were
-// set. Clocks that cannot be set, and waits by them, stay as they are. campaign.py builds it.
+// set. Clocks that cannot be set, and waits by them, stay as they are.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>

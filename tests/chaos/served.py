@@ -60,6 +60,7 @@ class Served:
             self.metrics = next((match.group(1) for match in found if match), None)
         self.starts += 1
         self.fds, self.weighed = self.metric("tilewire_process_open_fds"), ([], [])
+        assert not self.heap.environment or self.heap.bytes(), "what it has from malloc cannot be told"
         return True
 
     def read(self, stream):

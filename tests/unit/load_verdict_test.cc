@@ -107,17 +107,6 @@ TEST(LoadResult, HoldsWhatItsSchemaSays) {
     EXPECT_THAT(text, HasSubstr(word));
 }
 
-TEST(LoadResult, WithoutCallsThereIsNoLatency) {
-  auto result = nlohmann::ordered_json::parse(ResultOf(3, 2, 1).dump());
-  for (auto& stat : result["operations"]) {
-    stat["calls"] = 0;
-    stat["latency_us"] = {{"p50", 0}, {"max", 0}};
-  }
-  result["total"]["calls"] = 0;
-  result["total"]["latency_us"] = {{"p50", 0}, {"max", 0}};
-  EXPECT_THAT(ResultText(result), Not(HasSubstr(" 0 µs")));
-}
-
 TEST(LoadResult, TheGeneratorSaysWhenItIsTheBottleneck) {
   Scenario scenario;
   scenario.mode.type = ModeType::kOpen;
@@ -165,6 +154,16 @@ TEST(LoadResult, CallsBeforeAndBesideTheWindowAreNamed) {
   EXPECT_THAT(findings, HasSubstr("7 calls were due and never started"));
   EXPECT_THAT(findings, HasSubstr("No call ended in the window"));
   EXPECT_THAT(findings, HasSubstr("The run ended early (Ctrl-C)"));
+}
+
+TEST(LoadResult, WhereNoCallEndedWellThereIsNoLatency) {
+  LoadResult load = Quiet();
+  load.measured.operations[0].AddError("UNAVAILABLE", 3);
+  const auto result =
+      RunJson(ScenarioOf(R"({"type": "closed"})"), {"localhost:1", {}, std::nullopt}, load, nullptr);
+  const std::string text = ResultText(result);
+  EXPECT_THAT(text, HasSubstr("3 × UNAVAILABLE"));
+  EXPECT_THAT(text, Not(HasSubstr(" 0 µs")));
 }
 
 TEST(LoadResult, NoiseIsWhatThroughputVariesBy) {

@@ -248,6 +248,8 @@ TEST(AccessLog, OneLineACallWithWhatWasObserved) {
                          .bytes_out = 8};
   record.status = Busy("queue full", 50);
   record.timing.wall_us = 12.5;
+  record.timing.overlap = 1.23456;
+  record.timing.window_share = 0.0004;
   record.timing.stage_us[static_cast<size_t>(Stage::kQueue)] = 3;
   record.timing.stage_us[static_cast<size_t>(Stage::kOther)] = 9.5;
   LogCall(record);
@@ -269,6 +271,8 @@ TEST(AccessLog, OneLineACallWithWhatWasObserved) {
   EXPECT_EQ(line["bytes_in"], 100);
   EXPECT_EQ(line["bytes_out"], 8);
   EXPECT_EQ(line["wall_us"], 12.5);
+  EXPECT_EQ(line["overlap"], 1.235);
+  EXPECT_EQ(line["window_share"], 0.0);
   EXPECT_EQ(line["queue_us"], 3.0);
   EXPECT_EQ(line["other_us"], 9.5);
   EXPECT_FALSE(line.contains("h2d_us"));
