@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -23,6 +24,7 @@
 #include "server/ops/audit_log.h"
 #include "server/ops/config.h"
 #include "server/ops/confinement.h"
+#include "server/ops/failure_fold.h"
 #include "server/ops/logging.h"
 #include "server/ops/metrics.h"
 #include "server/ops/process.h"
@@ -59,11 +61,25 @@ Result<std::unique_ptr<engine::Device>> OpenDevice(const std::string& name) {
   return engine::OpenCpuDevice(0);
 }
 
-void LogLibrary(rpc::LibrarySeverity severity, std::string_view library, std::string_view text) {
-  constexpr std::array kLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                               spdlog::level::err, spdlog::level::critical};
-  ops::LogEvent(kLevels[static_cast<size_t>(severity)], text, {{"library", library}});
-}
+/// What gRPC and protobuf say. Lines that are alike are folded: gRPC has one for each handshake that fails,
+/// and so whoever cannot get in could fill the log.
+class LibraryLines {
+ public:
+  void Log(rpc::LibrarySeverity severity, std::string_view library, std::string_view text) {
+    constexpr std::array kLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                 spdlog::level::err, spdlog::level::critical};
+    if (severity < rpc::LibrarySeverity::kLast &&
+        !fold_.Admit({.method = std::string(library), .reason = std::string(text)}))
+      return;
+    ops::LogEvent(kLevels[static_cast<size_t>(severity)], text, {{"library", library}});
+  }
+
+ private:
+  ops::FailureFold fold_{[](const ops::FailureKind& kind, uint64_t lines) {
+    ops::LogEvent(spdlog::level::warn, "lines folded",
+                  {{"library", kind.method}, {"text", kind.reason}, {"lines", lines}});
+  }};
+};
 
 std::string DeviceText(const engine::DeviceFacts& facts) {
   return facts.host_memory ? facts.id : facts.id + " \"" + facts.name + "\"";
@@ -98,6 +114,9 @@ int Check(const ops::Config& config) {
     std::fprintf(stderr, "tilewired: error: %s\n", std::string(files.error().message()).c_str());
     return kBadUsage;
   }
+  for (const auto& [name, nearest] : UnknownVariables(environ))
+    std::fprintf(stderr, "tilewired: warning: unknown environment variable %s; the nearest known is %s\n",
+                 name.c_str(), std::string(nearest).c_str());
   std::puts("tilewired: the configuration is valid");
   return 0;
 }
@@ -179,13 +198,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tilewired: cannot start: %s\n", std::string(status.message()).c_str());
     return kCannotStart;
   }
+  std::optional<LibraryLines> library;
   try {
     ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
+    library.emplace();
   } catch (const std::exception& e) {  // there is no log to say it in
     std::fprintf(stderr, "tilewired: cannot start: no thread for the log: %s\n", e.what());
     return kCannotStart;
   }
-  const rpc::LibraryLogRoute route(&LogLibrary);
+  const rpc::LibraryLogRoute route(
+      [&](auto severity, auto name, auto text) { library->Log(severity, name, text); });
   LogNotes(notes);
   for (const auto& [name, nearest] : UnknownVariables(environ))
     ops::LogEvent(spdlog::level::warn, "unknown environment variable",

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <iterator>
 #include <thread>
 
@@ -18,11 +19,19 @@ namespace {
 constexpr int kMaxMessageBytes = (4 << 20) + (64 << 10);
 constexpr size_t kMaxIdle = 16;
 
+/// A connection that begins while no call waits for it is looked at by gRPC's backup poller alone, every 5 s
+/// unless told otherwise; and where the last attempt failed, calls fail at once and wait for nothing. So a
+/// server that was started anew stayed out of reach for 5 s. Before gRPC begins, which reads it then.
+void LookAfterConnections() {
+  constexpr int kKeepWhatIsSet = 0;
+  setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "100", kKeepWhatIsSet);
+}
+
 /// Keeps gRPC initialised until the process ends. Else the last channel's destructor would shut gRPC down,
 /// which joins a thread that, when a socket was full a moment ago, sleeps for up to 10 s. Nothing is lost:
 /// the process ends anyway.
 void KeepGrpc() {
-  static const bool kept = (grpc_init(), true);
+  static const bool kept = (LookAfterConnections(), grpc_init(), true);
   (void)kept;
 }
 

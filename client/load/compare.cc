@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "kernels/figures/text.h"
@@ -118,7 +119,7 @@ class Comparer {
     const double errors_before = share(before), errors_after = share(after);
     if (errors_before > 0 || errors_after > 0)
       Add({name, "errors", FormatShare(errors_before), FormatShare(errors_after),
-           errors_before > 0 ? errors_after / errors_before - 1 : 0,
+           errors_before > 0 ? errors_after / errors_before - 1 : std::numeric_limits<double>::infinity(),
            errors_after > errors_before + kErrorShare});
   }
 

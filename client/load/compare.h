@@ -21,7 +21,7 @@ struct Comparison {
     std::string of;    ///< the operation, or the point of a study
     std::string what;  ///< "calls/s", "p50", "p99", …
     std::string before, after;
-    double change = 0;  ///< after ÷ before − 1; 0 where `before` is 0
+    double change = 0;  ///< after ÷ before − 1; 0 where `before` is 0, infinite of errors
     bool regression = false;
   };
   std::vector<Row> rows;

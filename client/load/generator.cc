@@ -180,7 +180,7 @@ void Conductor::Tick() {
         now);
   } else if (window.lost_seconds() > options_.lost_seconds) {
     EndEarly(StopReason::kServerLost,
-             "the server could not be reached for " +
+             "nothing but UNAVAILABLE came back for " +
                  std::to_string(static_cast<int>(options_.lost_seconds)) + " s",
              now);
   }

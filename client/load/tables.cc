@@ -1,5 +1,6 @@
 #include "client/load/tables.h"
 
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -66,7 +67,8 @@ std::vector<std::string> StatRow(const ordered_json& stat) {
 }
 
 std::string StagesText(const ordered_json& stats) {
-  Rows rows{{"server time", "queue", "receive", "stage", "h2d", "kernel", "d2h", "send", "other", "overlap"}};
+  Rows rows{{"server time, means", "queue", "receive", "stage", "h2d", "kernel", "d2h", "send", "other",
+             "overlap"}};
   for (const ordered_json& stat : stats) {
     std::vector<std::string> row{stat["name"].get<std::string>()};
     for (size_t i = 1; i + 1 < rows[0].size(); ++i)
@@ -153,8 +155,8 @@ std::string ComparisonText(const Comparison& comparison) {
   for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
   Rows rows{{"of", "what", "before", "after", "change", ""}};
   for (const Comparison::Row& row : comparison.rows) {
-    char change[32];
-    std::snprintf(change, sizeof(change), "%+.1f%%", row.change * 100);
+    char change[32] = "new";  // of what was not there before
+    if (std::isfinite(row.change)) std::snprintf(change, sizeof(change), "%+.1f%%", row.change * 100);
     rows.push_back({row.of, row.what, row.before, row.after, change, row.regression ? "REGRESSION" : ""});
   }
   text += Columns(rows);

@@ -21,9 +21,10 @@ const std::array<std::string, kStageCount> kStageFields = [] {
   return names;
 }();
 
-/// Shares: nobody needs more digits, and writing them all takes far longer.
-double InThousandths(double share) {
-  return std::round(share * 1e3) / 1e3;
+/// Nobody needs more digits of a share, and clocks have none of a microsecond but what differences of doubles
+/// leave; writing them all takes far longer.
+double InThousandths(double number) {
+  return std::round(number * 1e3) / 1e3;
 }
 
 }  // namespace
@@ -64,7 +65,8 @@ void LogCall(const rpc::CallRecord& record) {
   if (timing.region_bytes_out > 0) fields.emplace_back("region_bytes_out", timing.region_bytes_out);
   for (int i = 1; i < kStageCount; ++i) {
     const Stage stage = static_cast<Stage>(i);
-    if (timing.of(stage) >= 0) fields.emplace_back(kStageFields[static_cast<size_t>(i)], timing.of(stage));
+    if (timing.of(stage) >= 0)
+      fields.emplace_back(kStageFields[static_cast<size_t>(i)], InThousandths(timing.of(stage)));
   }
   if (timing.overlap >= 0) fields.emplace_back("overlap", InThousandths(timing.overlap));
   add_text("bottleneck", timing.bottleneck);

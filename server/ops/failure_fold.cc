@@ -12,10 +12,13 @@ FailureFold::~FailureFold() {
 }
 
 bool FailureFold::Admit(const rpc::CallRecord& record) {
-  FailureKind kind{.caller = record.caller,
-                   .method = record.method,
-                   .status = std::string(CodeName(record.status.code())),
-                   .reason = std::string(record.status.reason())};
+  return Admit({.caller = record.caller,
+                .method = record.method,
+                .status = std::string(CodeName(record.status.code())),
+                .reason = std::string(record.status.reason())});
+}
+
+bool FailureFold::Admit(FailureKind kind) {
   const MutexLock lock(mutex_);
   if (seen_.empty()) timer_.At(timer_.Now() + std::chrono::seconds(1), [this] { Settle(); });
   auto found = seen_.find(kind);

@@ -36,6 +36,8 @@ class FailureFold {
 
   /// Whether this failed call gets a line of its own; else it is counted.
   bool Admit(const rpc::CallRecord& record);
+  /// The same of whatever else comes by the thousand.
+  bool Admit(FailureKind kind);
 
  private:
   /// The second is over.

@@ -1,13 +1,17 @@
 // The program and what would stop it that has nothing to do with calls: logs that nobody reads, signals,
 // threads.
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
+#include "tests/integration/doors.h"
 #include "tests/integration/program.h"
+#include "tests/integration/tls.h"
 
 namespace tilewire::testing {
 namespace {
@@ -28,6 +32,15 @@ bool Describes(const std::shared_ptr<grpc::Channel>& channel) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::DescribeResponse response;
   return v1::Device::NewStub(channel)->Describe(&context, {}, &response).ok();
+}
+
+/// A client that knows no TLS: says something, and waits until the server has had enough of it.
+void SpeakInClear(const std::string& address) {
+  const auto fd = Connect(address);
+  constexpr std::string_view kWords = "GET / HTTP/1.1\r\nHost: tilewire\r\n\r\n";
+  EXPECT_EQ(send(fd.get(), kWords.data(), kWords.size(), MSG_NOSIGNAL), static_cast<ssize_t>(kWords.size()));
+  while (!IsClosed(fd)) {
+  }
 }
 
 /// D6: stderr is a full pipe that nobody reads.
@@ -98,6 +111,38 @@ TEST(Logs, AFloodOfRefusalsIsFewLinesAndACount) {
   EXPECT_LT(count, kCalls);
   EXPECT_NE(program.err().find("calls folded calls="), std::string::npos) << program.err();
   std::filesystem::remove_all(folder);
+}
+
+/// gRPC has a line for each handshake that fails, and says the same in each.
+TEST(Logs, AFloodOfHandshakesThatFailIsFewLinesAndACount) {
+  const Credentials credentials;
+  std::vector<std::string> arguments = kServe;
+  arguments.insert(arguments.end(),
+                   {"--log-format", "json", "--tls-cert", credentials.Paths().tls.certificate, "--tls-key",
+                    credentials.Paths().tls.key});
+  Program program(arguments);
+  const std::string address = program.Ready()[0];
+  constexpr int kConnections = 100;
+  for (int i = 0; i < kConnections; ++i) SpeakInClear(address);
+  EXPECT_TRUE(
+      Connected(ConnectByTls("localhost" + address.substr(address.rfind(':')), credentials.servers.pem())));
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(60), 0) << program.err();
+  std::istringstream lines(program.err());
+  int64_t own = 0, folded = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << line;
+    if (json.value("library", "") != "grpc") continue;
+    if (json["msg"] == "lines folded") {
+      folded += json["lines"].get<int64_t>();
+      EXPECT_NE(json["text"], "");
+    } else {
+      ++own;
+    }
+  }
+  EXPECT_GE(own + folded, kConnections) << "every one is told of, in a line or in a count";
+  EXPECT_LT(own, kConnections);
 }
 
 TEST(ProgramSignals, AHangUpEndsNothing) {

@@ -280,6 +280,15 @@ TEST_F(PolicyTest, ProgramsDoNotStartWithOneThatIsWrong) {
   Program right(check);
   EXPECT_EQ(right.Wait(60), 0) << right.err();
   EXPECT_EQ(right.out(), "tilewired: the configuration is valid\n");
+  EXPECT_EQ(right.err(), "");
+  setenv("TILEWIRE_LISTN", "localhost:1", 1);
+  Program misspelt(check);
+  unsetenv("TILEWIRE_LISTN");
+  EXPECT_EQ(misspelt.Wait(60), 0) << misspelt.err();
+  EXPECT_NE(misspelt.err().find(
+                "unknown environment variable TILEWIRE_LISTN; the nearest known is TILEWIRE_LISTEN"),
+            std::string::npos)
+      << misspelt.err();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -69,6 +70,12 @@ TEST(ClientRetry, QueueingForAMutexLeavesErrnoAlone) {
   mutex.Unlock();
   for (auto& thread : queue) thread.join();
   EXPECT_THAT(left_in_errno, Each(Ne(ENOENT)));
+}
+
+/// Else a server that was started anew stays out of reach for 5 s, where calls fail at once and none waits.
+TEST(ClientRetry, ConnectionsAreLookedAfterWhileNoCallWaits) {
+  const Client client = Client::Connect("localhost:1");
+  EXPECT_NE(std::getenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS"), nullptr);
 }
 
 TEST(ClientRetry, BusyIsRetriedAfterThePushback) {

@@ -74,6 +74,10 @@ TEST(Policy, OperationsAndTheirSizesAreBounded) {
   const Status large = policy.MayRun("token:ann", "rmse", (1 << 20) + 1);
   EXPECT_EQ(large.code(), Code::kPermissionDenied);
   EXPECT_EQ(large.detail()->field, "bytes");
+  EXPECT_EQ(
+      large.message(),
+      "token:ann may not run rmse on more than 1048576 bytes of operands and results (max_bytes), and these "
+      "are 1048577, by the server's --policy");
   EXPECT_EQ(policy.MayRun("token:ann", "put", 1).detail()->field, "operation");
   EXPECT_TRUE(policy.MayRun("token:bob", "put", int64_t{1} << 40).ok()) << "a rule without bounds has none";
 }

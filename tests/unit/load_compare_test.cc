@@ -163,6 +163,7 @@ TEST(LoadCompare, StudiesOfBeforeThereWereWaysAreOfTheWireAndErrorsCount) {
   EXPECT_TRUE(Regression(now, died));
   const auto comparison = Compare(now, died, {});
   for (const auto& row : comparison->rows) EXPECT_NE(row.what, "wrong answers");
+  EXPECT_THAT(ComparisonText(*comparison), HasSubstr("new  REGRESSION")) << "errors where there were none";
   now["scenario"]["via"] = {"region", "wire"};
   EXPECT_FALSE(Compare(old, now, {}));
   EXPECT_TRUE(Compare(old, now, {.anyway = true}));

@@ -96,6 +96,7 @@ function runFigures(data) {
   const shareNote = ceiling && num(total.bytes_per_second) ?
       `${percent(total.bytes_per_second / ceiling.rate)} ${ceiling.words}` :
       'operands and results';
+  const timed = list(total.histogram).reduce((sum, [, calls]) => sum + calls, 0);  // those that ended well
   const callsNote = mode.type === 'open' ? `${perSecond(mode.rate)} intended` : modeText(mode);
   return [
     mode.type === 'ramp' ? figure(
@@ -104,11 +105,11 @@ function runFigures(data) {
                            null,
     figure('Throughput', rate(total.bytes_per_second), noted(total.noise, shareNote)),
     figure('Calls', perSecond(total.calls_per_second), callsNote),
-    figure('Latency, p50', timeOrNone(latency.p50), `half of ${count(total.calls)} calls`),
+    figure('Latency, p50', timeOrNone(latency.p50), `half of ${count(timed)} calls`),
     figure('Latency, p99', timeOrNone(latency.p99), num(latency.p90) ? `p90 ${time(latency.p90)}` : ''),
     num(latency.p99_9) ?
         figure('Latency, p99.9', timeOrNone(latency.p99_9), `longest ${timeOrNone(latency.max)}`) :
-        figure('Longest call', timeOrNone(latency.max), `of ${count(total.calls)}`),
+        figure('Longest call', timeOrNone(latency.max), `of ${count(timed)}`),
     answersFigure(total),
     figure('Overlap', factor(total.overlap), 'sum of the stages ÷ wall'),
   ].filter(Boolean);

@@ -43,8 +43,11 @@ Status Policy::MayRun(const std::string& identity, std::string_view operation, i
     return Denied(identity, "run " + std::string(operation), "operation", std::string(operation),
                   "what the rule for this caller lists");
   if (rule->max_bytes == 0 || bytes <= rule->max_bytes) return {};
-  return Denied(identity, "run " + std::string(operation) + " on " + std::to_string(bytes) + " bytes",
-                "bytes", std::to_string(bytes), std::to_string(rule->max_bytes) + " of operands and results");
+  const std::string most = std::to_string(rule->max_bytes);
+  return Denied(identity,
+                "run " + std::string(operation) + " on more than " + most +
+                    " bytes of operands and results (max_bytes), and these are " + std::to_string(bytes),
+                "bytes", std::to_string(bytes), most + " of operands and results");
 }
 
 PolicyLimits Policy::LimitsOf(const std::string& identity) const {
