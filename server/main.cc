@@ -86,7 +86,15 @@ std::string DeviceText(const engine::DeviceFacts& facts) {
 }
 
 /// Ready lines on stdout, one a listener: scripts wait for them, and then find the log's lines of the start.
-void Announce(const rpc::Server& server, const engine::DeviceFacts& facts) {
+void Announce(const rpc::Server& server, const engine::DeviceFacts& facts, const ops::Config& config) {
+  for (const std::string& address : server.addresses())
+    ops::LogEvent(spdlog::level::info, "serving calls",
+                  {{"address", address},
+                   {"device", facts.id},
+                   {"device_name", facts.name},
+                   {"version", ops::Version()},
+                   {"tls", !config.tls_cert.empty() && !address.starts_with("unix:")},
+                   {"anonymous", config.anonymous}});
   ops::FlushLog();
   for (const std::string& address : server.addresses())
     std::printf("tilewired ready %s device=%s\n", address.c_str(), DeviceText(facts).c_str());
@@ -106,6 +114,15 @@ void LogNotes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) ops::LogEvent(spdlog::level::warn, note);
 }
 
+/// What is allowed, and surely not meant; empty: nothing.
+std::string Doubt(const ops::Config& config) {
+  const bool knows_somebody = !config.tokens.empty() || !config.jwks.empty() ||
+                              !config.tls_client_ca.empty() || !config.identity_header.empty();
+  if (config.anonymous != "deny" || knows_somebody) return {};
+  return "nobody may call: --anonymous is deny, and nobody has a name without --tokens, --jwks, "
+         "--tls-client-ca or --identity-header";
+}
+
 /// --check-config: also what is in the files that callers are judged by.
 int Check(const ops::Config& config) {
   const auto files = rpc::CredentialFiles::Open(ServerOptionsOf(config).credentials, rpc::WordsOfPolicies(),
@@ -115,8 +132,10 @@ int Check(const ops::Config& config) {
     return kBadUsage;
   }
   for (const auto& [name, nearest] : UnknownVariables(environ))
-    std::fprintf(stderr, "tilewired: warning: unknown environment variable %s; the nearest known is %s\n",
+    std::fprintf(stderr, "tilewired: warning: unknown environment variable %s; the nearest known one is %s\n",
                  name.c_str(), std::string(nearest).c_str());
+  if (const std::string doubt = Doubt(config); !doubt.empty())
+    std::fprintf(stderr, "tilewired: warning: %s\n", doubt.c_str());
   std::puts("tilewired: the configuration is valid");
   return 0;
 }
@@ -156,7 +175,7 @@ int Run(const ops::Config& config, std::shared_ptr<ops::AuditLog> audit) {
   }
   if (const std::string address = (*server)->health_address(); !address.empty())
     ops::LogEvent(spdlog::level::info, "serving health", {{"address", address}});
-  Announce(**server, (*engine)->facts());
+  Announce(**server, (*engine)->facts(), config);
 
   ops::WaitForSignal();
   if ((*engine)->stats().device_failed) {
@@ -212,6 +231,8 @@ int main(int argc, char** argv) {
   for (const auto& [name, nearest] : UnknownVariables(environ))
     ops::LogEvent(spdlog::level::warn, "unknown environment variable",
                   {{"name", name}, {"nearest", nearest}});
+  if (const std::string doubt = Doubt(*parsed.config); !doubt.empty())
+    ops::LogEvent(spdlog::level::warn, doubt);
   std::string warning;
   if (const Status status = ops::PrepareProcess(&warning); !status.ok()) return CannotStart(status);
   if (!warning.empty()) ops::LogEvent(spdlog::level::warn, warning);

@@ -129,10 +129,15 @@ TEST(Logs, AFloodOfHandshakesThatFailIsFewLinesAndACount) {
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(60), 0) << program.err();
   std::istringstream lines(program.err());
-  int64_t own = 0, folded = 0;
+  int64_t own = 0, folded = 0, serving = 0;
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     ASSERT_TRUE(json.is_object()) << line;
+    if (json["msg"] == "serving calls") {
+      EXPECT_EQ(json["address"], address);
+      EXPECT_EQ(json["tls"], true);
+      ++serving;
+    }
     if (json.value("library", "") != "grpc") continue;
     if (json["msg"] == "lines folded") {
       folded += json["lines"].get<int64_t>();
@@ -143,6 +148,7 @@ TEST(Logs, AFloodOfHandshakesThatFailIsFewLinesAndACount) {
   }
   EXPECT_GE(own + folded, kConnections) << "every one is told of, in a line or in a count";
   EXPECT_LT(own, kConnections);
+  EXPECT_EQ(serving, 1);
 }
 
 TEST(ProgramSignals, AHangUpEndsNothing) {

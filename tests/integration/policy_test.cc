@@ -289,6 +289,9 @@ TEST_F(PolicyTest, ProgramsDoNotStartWithOneThatIsWrong) {
                 "unknown environment variable TILEWIRE_LISTN; the nearest known is TILEWIRE_LISTEN"),
             std::string::npos)
       << misspelt.err();
+  Program nobody({"--device", "cpu", "--anonymous", "deny", "--check-config"});
+  EXPECT_EQ(nobody.Wait(60), 0);
+  EXPECT_NE(nobody.err().find("nobody may call"), std::string::npos) << nobody.err();
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/rpc/listener/peer.h"
+
 namespace tilewire::rpc {
 namespace {
 
@@ -76,7 +78,7 @@ void Record::Tell() {
   if (metadata_->own) return;
   told_.request_id = metadata_->request_id;
   told_.traceparent = metadata_->traceparent;
-  told_.peer = metadata_->peer;
+  told_.peer = PeerName(metadata_->peer);
   told_.identity = metadata_->identity;
   told_.caller = metadata_->share;
   shared_->observer->OnCallEnd(told_);
