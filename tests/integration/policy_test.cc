@@ -286,7 +286,7 @@ TEST_F(PolicyTest, ProgramsDoNotStartWithOneThatIsWrong) {
   unsetenv("TILEWIRE_LISTN");
   EXPECT_EQ(misspelt.Wait(60), 0) << misspelt.err();
   EXPECT_NE(misspelt.err().find(
-                "unknown environment variable TILEWIRE_LISTN; the nearest known is TILEWIRE_LISTEN"),
+                "unknown environment variable TILEWIRE_LISTN; the nearest known one is TILEWIRE_LISTEN"),
             std::string::npos)
       << misspelt.err();
   Program nobody({"--device", "cpu", "--anonymous", "deny", "--check-config"});
