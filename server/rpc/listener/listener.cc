@@ -24,7 +24,9 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
-constexpr int kLookMs = 250, kLookSoonMs = 10, kLookAtOnceMs = 2;
+/// What all connections cost is asked of the system, one by one; memory is a question of two microseconds.
+constexpr std::chrono::milliseconds kLookEvery{250};
+constexpr int kWatchMs = 25, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
 
 // After connections were ended: their calls end by and by.
 constexpr int kTrims = 10;
@@ -138,11 +140,11 @@ void Listener::Run() {
     GiveBack();
     // Nobody is there to be looked after: asleep.
     const bool asleep = connections_.empty() && trims_left_ == 0;
-    const int wait_ms = asleep ? -1 : LookAgainMs();
+    const int wait_ms = asleep ? -1 : WatchAgainMs();
     const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
     if (count < 0 && errno != EINTR) Pause();
     // What somebody new sends may be much within a moment.
-    if (count > 0) look_next_ = std::min(look_next_, last_look_ + std::chrono::milliseconds(kLookSoonMs));
+    if (count > 0) watch_next_ = std::min(watch_next_, last_watch_ + std::chrono::milliseconds(kWatchSoonMs));
     for (int i = 0; i < count; ++i) {
       const uint64_t key = events[static_cast<size_t>(i)].data.u64;
       if (key == kStop) return;
@@ -169,18 +171,21 @@ void Listener::WatchEnd(Connections::Id id) {
   connections_.With(id, [&](int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event); });
 }
 
-int Listener::LookAgainMs() const {
+int Listener::WatchAgainMs() const {
   // Each core makes gigabytes a second of headers that expand: those that are shed must be all that matter.
-  return memory_.over() ? kLookAtOnceMs : memory_.near() ? kLookSoonMs : kLookMs;
+  return memory_.over() ? kWatchAtOnceMs : memory_.near() ? kWatchSoonMs : kWatchMs;
 }
 
 void Listener::LookAfterAll() {
   const TimePoint now = Clock::now();
-  if (now < look_next_ || connections_.empty()) return;
+  if (now < watch_next_ || connections_.empty()) return;
   const bool is_short = memory_.Short();
-  look_next_ = now + std::chrono::milliseconds(LookAgainMs());
-  connections_.Look(std::chrono::duration<double>(now - last_look_).count());
-  last_look_ = now;
+  last_watch_ = now;
+  watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
+  if (memory_.near() || memory_.over() || now - last_look_ >= kLookEvery) {
+    connections_.Look(std::chrono::duration<double>(now - last_look_).count());
+    last_look_ = now;
+  }
   if (!is_short) return;
   const int count = connections_.ShedWorst();
   if (count == 0) return;

@@ -58,7 +58,7 @@ class Listener {
   void Run();
   /// What connections cost, and whether there is memory for it.
   void LookAfterAll();
-  int LookAgainMs() const;
+  int WatchAgainMs() const;
   /// What ended connections freed goes back to the system, or it stays with the process and looks like that
   /// of the next ones.
   void GiveBack();
@@ -87,7 +87,7 @@ class Listener {
   OwnDials own_dials_;
   std::unique_ptr<Arrivals> arrivals_;
   uint64_t refused_ = 0, refused_told_ = 0;  ///< of the thread
-  TimePoint tell_next_{}, last_look_{}, look_next_{};
+  TimePoint tell_next_{}, last_look_{}, last_watch_{}, watch_next_{};
   MemoryWatch memory_;
   int trims_left_ = 0;
   TimePoint trim_next_{};
