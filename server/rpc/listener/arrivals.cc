@@ -22,6 +22,8 @@ bool Arrivals::Begin(Id id, FileDescriptor connection) {
   const int fd = connection.get();
   // Whoever is far by TCP alone need not be asked.
   const Clock::duration by_tcp = TcpRoundTrip(fd);
+  // Before it is sent: whoever is kept from running in between measures too little otherwise.
+  const TimePoint since = Clock::now();
   const bool asked = !options_.greeting.empty() && WindowNeeded(by_tcp) == 0 &&
                      send(fd, options_.greeting.data(), options_.greeting.size(),
                           MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(options_.greeting.size());
@@ -29,7 +31,7 @@ bool Arrivals::Begin(Id id, FileDescriptor connection) {
     Hand(id, std::move(connection), by_tcp);
     return false;
   }
-  waiting_[id] = {.connection = std::move(connection), .since = Clock::now()};
+  waiting_[id] = {.connection = std::move(connection), .since = since};
   return true;
 }
 
