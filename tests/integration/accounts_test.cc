@@ -57,8 +57,11 @@ TEST(MemoryWatch, TellsWhenItIsShortAndOnceForEachStep) {
   MemoryWatch watch(400 << 20, [&] { return state; });
   EXPECT_FALSE(watch.Short());
   EXPECT_FALSE(watch.near());
+  EXPECT_FALSE(watch.HasGrown());
   state.resident = 300 << 20;
+  EXPECT_TRUE(watch.HasGrown()) << "so it is looked at now";
   EXPECT_FALSE(watch.Short());
+  EXPECT_FALSE(watch.HasGrown());
   EXPECT_TRUE(watch.near());
   EXPECT_FALSE(watch.over());
   state.resident = 401 << 20;

@@ -24,9 +24,8 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
-/// What all connections cost is asked of the system, one by one; memory is a question of two microseconds.
-constexpr std::chrono::milliseconds kLookEvery{250};
-constexpr int kWatchMs = 25, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
+constexpr std::chrono::milliseconds kLookEvery{250};  // unless memory grows
+constexpr int kWatchMs = 50, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
 
 // After connections were ended: their calls end by and by.
 constexpr int kTrims = 10;
@@ -179,13 +178,13 @@ int Listener::WatchAgainMs() const {
 void Listener::LookAfterAll() {
   const TimePoint now = Clock::now();
   if (now < watch_next_ || connections_.empty()) return;
-  const bool is_short = memory_.Short();
   last_watch_ = now;
   watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
-  if (memory_.near() || memory_.over() || now - last_look_ >= kLookEvery) {
-    connections_.Look(std::chrono::duration<double>(now - last_look_).count());
-    last_look_ = now;
-  }
+  if (now - last_look_ < kLookEvery && !memory_.near() && !memory_.over() && !memory_.HasGrown()) return;
+  const bool is_short = memory_.Short();
+  watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
+  connections_.Look(std::chrono::duration<double>(now - last_look_).count());
+  last_look_ = now;
   if (!is_short) return;
   const int count = connections_.ShedWorst();
   if (count == 0) return;

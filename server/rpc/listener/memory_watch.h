@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 
+#include "server/rpc/listener/file_descriptor.h"
+
 namespace tilewire::rpc {
 
 /// Bytes.
@@ -25,6 +27,9 @@ class MemoryWatch {
   /// may still be on its way. False where the state cannot be told: nobody is shed for a file that does not
   /// open.
   bool Short();
+  /// Whether this process has much more than when Short() looked last: a question of microseconds, where what
+  /// the system leaves takes hundreds.
+  bool HasGrown() const;
   /// Whether it is so near that the next look should come soon.
   bool near() const { return near_; }
   /// Whether it was short at the last look, told or not.
@@ -32,8 +37,10 @@ class MemoryWatch {
 
  private:
   const int64_t most_resident_;
+  const FileDescriptor statm_;  ///< none: `read` was given
   const Read read_;
   const int64_t least_usable_;
+  int64_t seen_resident_ = 0;  ///< by the last Short()
   int64_t told_resident_ = 0;  ///< when it was last true; 0: it is not short
   bool near_ = false, over_ = false;
 };
