@@ -12,6 +12,7 @@
 #include "client/cpp/call_spec.h"
 #include "client/cpp/channels.h"
 #include "client/cpp/convert.h"
+#include "client/cpp/hold.h"
 #include "client/cpp/retry.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
@@ -97,6 +98,10 @@ class Client::Impl {
  private:
   Result<Reply> Attempts(CallSpec spec, bool streamed);
   Attempt Stream(const CallSpec& spec);
+  Attempt Unary(const CallSpec& spec);
+  /// Returns when the server wants no calls like this one held back. BUSY where that is beyond the deadline,
+  /// or the call makes but one attempt.
+  Status AwaitHold(const CallSpec& spec);
   /// To the server and back; asked for once, and none where the server does not answer soon.
   std::optional<std::chrono::nanoseconds> RoundTrip(const CallOptions& options);
   /// Asks for what is not known of resident operands, and so learns the results' specs.
@@ -108,6 +113,7 @@ class Client::Impl {
 
   const std::shared_ptr<const Link> link_;
   StreamChannels stream_channels_;
+  Hold hold_;
   std::atomic<int64_t> round_trip_ns_{0};  ///< 0: not asked for yet
 };
 

@@ -153,6 +153,23 @@ Status Client::Impl::Resolve(CallSpec* spec) {
   return {};
 }
 
+Status Client::Impl::AwaitHold(const CallSpec& spec) {
+  for (;;) {
+    const auto now = Hold::Clock::now();
+    Status held = hold_.Refuse(spec, now);
+    if (held.ok() || spec.options.stop.stop_requested()) return {};
+    const std::chrono::milliseconds wait(held.detail()->retry_after_ms);
+    if (spec.options.max_attempts <= 1 || (spec.deadline && *spec.deadline - now <= wait)) return held;
+    Retry::Sleep(wait, spec.options.stop, spec.connect.wait);
+  }
+}
+
+Attempt Client::Impl::Unary(const CallSpec& spec) {
+  Attempt attempt = UnaryCall(link_->channel.get(), spec);
+  if (!attempt.status.ok()) hold_.Learn(attempt.status, Hold::Clock::now());
+  return attempt;
+}
+
 Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
   if (!link_->refused.ok()) return Fail(link_->refused);
   TILEWIRE_RETURN_IF_ERROR(CheckMetadata(spec.connect, spec.options));
@@ -161,11 +178,12 @@ Result<Reply> Client::Impl::Attempts(CallSpec spec, bool streamed) {
   if (spec.options.trace) spec.recorder = &recorder.emplace(start);
   Retry retry(spec.options.max_attempts, spec.deadline);
   for (int attempts = 1;; ++attempts) {
+    if (!streamed) TILEWIRE_RETURN_IF_ERROR(AwaitHold(spec));
     if (spec.options.stop.stop_requested())
       return Fail(Status(Code::kCancelled, "CANCELLED", "the call was cancelled"));
     const double begin_us = recorder ? recorder->Now() : 0;
     if (streamed && !spec.results && spec.sends_result()) TILEWIRE_RETURN_IF_ERROR(Resolve(&spec));
-    Attempt attempt = streamed ? Stream(spec) : UnaryCall(link_->channel.get(), spec);
+    Attempt attempt = streamed ? Stream(spec) : Unary(spec);
     if (attempt.status.ok()) {
       attempt.reply.attempts = attempts;
       attempt.reply.client_wall_us =

@@ -25,7 +25,7 @@ struct Flags {
   std::vector<double> times{1, 2, 3};
   int connections = 8, generators = 1, under_way = 64;
   double seconds = 4, deadline = 1;
-  bool resident = false;
+  bool resident = false, ignore_pushback = false;
   std::string server_cores, own_cores;
   std::vector<std::string> server;
 };
@@ -110,8 +110,8 @@ class Generators {
 };
 
 struct Found {
-  double offered = 0, good = 0, busy = 0, late = 0, unsent = 0, other = 0;  ///< a second
-  double p50_ms = 0, p99_ms = 0;                                            ///< of what was good
+  double offered = 0, good = 0, busy = 0, held = 0, late = 0, unsent = 0, other = 0;  ///< a second
+  double p50_ms = 0, p99_ms = 0;                                                      ///< of what was good
   double cpu = 0;  ///< the server's, seconds a second
 };
 
@@ -125,7 +125,7 @@ Found Summarise(const std::vector<CallEnd>& calls, double seconds, double cpu_se
     if (call.status == 0) times.push_back(1e3 * (call.ended - call.due));
     const bool late = call.status == kDeadlineExceeded;
     double* const kind = call.status == 0                    ? &found.good
-                         : call.status == kResourceExhausted ? &found.busy
+                         : call.status == kResourceExhausted ? call.sent ? &found.busy : &found.held
                          : late && !call.sent                ? &found.unsent
                          : late                              ? &found.late
                                                              : &found.other;
@@ -176,6 +176,7 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
                                    {"good/s", found.good},
                                    {"of_peak_%", 100 * found.good / peak},
                                    {"busy/s", found.busy},
+                                   {"held/s", found.held},
                                    {"late/s", found.late},
                                    {"unsent/s", found.unsent},
                                    {"other/s", found.other},
@@ -193,15 +194,19 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
                       .seconds = flags.seconds,
                       .then_per_second = closed.good / 2,
                       .then_seconds = 2,
-                      .deadline_seconds = flags.deadline};
+                      .deadline_seconds = flags.deadline,
+                      .obeys = !flags.ignore_pushback};
     const double before = server.cpu_seconds();
     auto all = generators.Run(schedule);
     const double cpu = server.cpu_seconds() - before;
     // What came after it cost what calls cost.
-    double after = 0;
-    for (const CallEnd& call : all) after += call.due >= schedule.seconds && call.status == 0;
+    double after = 0, refused = 0;
+    for (const CallEnd& call : all) {
+      after += call.due >= schedule.seconds && call.status == 0;
+      refused += call.due < schedule.seconds && call.status > 0 && call.sent;
+    }
+    refused /= schedule.seconds;
     const Found found = Summarise(all, schedule.seconds, cpu - after * call_us / 1e6);
-    const double refused = found.busy + found.late;
     // Of few it would be noise.
     const double refusal_us =
         refused > 0.2 * found.offered ? (1e6 * found.cpu - found.good * call_us) / refused : 0;
@@ -210,7 +215,9 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     row << times << "x";
     add(row.str(), found, 1e3 * recovery, refusal_us);
     constexpr double kDear = 10, kDearShare = 0.9, kCheapShare = 0.7;
-    const double owed = refusal_us > 0 && call_us >= kDear * refusal_us ? kDearShare : kCheapShare;
+    constexpr double kUsualRefusalUs = 50;  // where too few were refused to tell
+    const double dear_us = kDear * (refusal_us > 0 ? refusal_us : kUsualRefusalUs);
+    const double owed = call_us >= dear_us ? kDearShare : kCheapShare;
     kept &= times <= 1 || (found.good >= owed * peak && found.p99_ms <= 2 * p99_ms && recovery < 1);
   }
   return kept;
@@ -257,6 +264,8 @@ void AddExcess(CLI::App* app, const Common& common, Run* run) {
   number("--deadline", &flags->deadline, "of each call, seconds", 0.01, 60);
   command->add_flag("--resident", flags->resident,
                     "operands that are at the server: calls of some hundred bytes");
+  command->add_flag("--ignore-pushback", flags->ignore_pushback,
+                    "callers do not hold back when the server asks them to");
   command->add_option("--server-cores", flags->server_cores, "cores of the server, like 0,2-3");
   command->add_option("--own-cores", flags->own_cores, "cores of the callers");
   command->add_option("--server", flags->server, "further flags of the server");

@@ -106,7 +106,8 @@ std::string CallHeaders(bool first, const std::string& path, int timeout_ms) {
   return block;
 }
 
-int StatusIn(std::string_view text) {
+Trailers TrailersIn(std::string_view text) {
+  Trailers trailers;
   for (Block block(text); !block.empty();) {
     const uint8_t kind = block.first();
     if (kind & 0x80) {
@@ -120,9 +121,12 @@ int StatusIn(std::string_view text) {
     const bool named = block.Integer(kind & 0x40 ? kNameIndexBits : kPlainIndexBits) > 0;
     const std::string_view name = named ? std::string_view() : block.Text();
     const std::string_view value = block.Text();
-    if (name == "grpc-status") return std::atoi(std::string(value).c_str());
+    if (name == "grpc-status") trailers.status = std::atoi(std::string(value).c_str());
+    // The details say so in a field, which gRPC's servers send in Huffman's code.
+    if (name == "grpc-message") trailers.for_others = value.find("hold others back") != value.npos;
+    if (name == "grpc-retry-pushback-ms") trailers.pushback_ms = std::atoi(std::string(value).c_str());
   }
-  return -1;
+  return trailers;
 }
 
 int Connect(const std::string& address) {

@@ -29,9 +29,14 @@ void AppendMessage(std::string* out, std::string_view message);
 
 /// The headers of a call. The first ones of a connection teach the server what the others refer to.
 std::string CallHeaders(bool first, const std::string& path, int timeout_ms);
-/// grpc-status in a block of headers of a server that was told to refer to nothing (kTableSizeSetting 0); -1
-/// where there is none.
-int StatusIn(std::string_view block);
+/// What a server says of a call's end; -1 where it says nothing.
+struct Trailers {
+  int status = -1;          ///< grpc-status
+  int pushback_ms = -1;     ///< grpc-retry-pushback-ms
+  bool for_others = false;  ///< calls like it are to be held back so long, too
+};
+/// In a block of headers of a server that was told to refer to nothing (kTableSizeSetting 0).
+Trailers TrailersIn(std::string_view block);
 
 /// A socket that does not block, connected to "host:port". Throws std::runtime_error.
 int Connect(const std::string& address);

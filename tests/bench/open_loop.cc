@@ -20,7 +20,7 @@ namespace {
 
 using namespace http2;  // NOLINT(google-build-using-namespace)
 
-constexpr int kDeadlineExceeded = 4;
+constexpr int kDeadlineExceeded = 4, kResourceExhausted = 8;
 constexpr uint32_t kCancel = 8, kMostWindow = 0x7fffffff;
 constexpr int64_t kFirstWindow = 65535;
 constexpr size_t kOutBytes = 256 << 10;  // made in advance of what the socket takes
@@ -44,9 +44,11 @@ class OpenLoop::Connection {
   int fd() const { return fd_; }
   bool wants_to_write() const { return out_at_ < out_.size(); }
   /// Calls come until the next Begin.
-  void Begin(std::vector<CallEnd>* calls, double deadline) {
+  void Begin(std::vector<CallEnd>* calls, const Schedule& schedule) {
     calls_ = calls;
-    deadline_ = deadline;
+    deadline_ = schedule.deadline_seconds;
+    obeys_ = schedule.obeys;
+    held_until_ = 0;
     waiting_.clear();
     by_age_.clear();
     first_stream_ = next_stream_;
@@ -121,6 +123,8 @@ class OpenLoop::Connection {
     }
   }
   bool OpenStream() {
+    for (; obeys_ && now_ < held_until_ && !waiting_.empty(); waiting_.pop_front())
+      End(waiting_.front(), kResourceExhausted);
     while (!waiting_.empty() && Over(waiting_.front())) waiting_.pop_front();
     if (waiting_.empty() || open_ >= most_streams_) return false;
     CallEnd& call = (*calls_)[waiting_.front()];
@@ -196,8 +200,10 @@ class OpenLoop::Connection {
         if (sending.stream == id) sending.window += Number(payload.data(), 4);
     if (type == kData) stream->right |= payload.find(form_.expects) != std::string_view::npos;
     if (type == kHeaders)
-      if (const int status = StatusIn(payload); status >= 0)
-        End(call, status == 0 && !stream->right ? CallEnd::kWrong : status);
+      if (const Trailers trailers = TrailersIn(payload); trailers.status >= 0) {
+        End(call, trailers.status == 0 && !stream->right ? CallEnd::kWrong : trailers.status);
+        if (trailers.for_others) held_until_ = std::max(held_until_, now_ + trailers.pushback_ms * 1e-3);
+      }
     if (type == kReset || flags & kEndStream) {
       if (type == kData || type == kHeaders || type == kReset) {
         End(call, CallEnd::kLost);
@@ -221,7 +227,8 @@ class OpenLoop::Connection {
   std::string in_, out_;
   size_t out_at_ = 0;  ///< sent
   std::vector<CallEnd>* calls_ = nullptr;
-  double deadline_ = 0, now_ = 0;
+  bool obeys_ = false;
+  double deadline_ = 0, now_ = 0, held_until_ = 0;
   int* ended_ = nullptr;
   std::deque<uint32_t> waiting_, by_age_;
   std::deque<Stream> streams_;
@@ -253,7 +260,7 @@ std::vector<CallEnd> OpenLoop::Run(const Schedule& schedule) {
   };
   std::vector<CallEnd> calls;
   std::vector<pollfd> fds(connections_.size());
-  for (auto& connection : connections_) connection->Begin(&calls, schedule.deadline_seconds);
+  for (auto& connection : connections_) connection->Begin(&calls, schedule);
   const auto add = [&](double due) {
     calls.push_back({.due = due});
     const auto call = static_cast<uint32_t>(calls.size() - 1);

@@ -23,6 +23,8 @@ struct Schedule {
   double seconds = 1;                            ///< calls come so long
   double then_per_second = 0, then_seconds = 0;  ///< and, of an open loop, so many and so long after it
   double deadline_seconds = 1;
+  /// Calls that are due while the server has asked their connection to hold back fail at once, unsent.
+  bool obeys = false;
 };
 
 /// What became of a call; times in seconds from the begin of the run.
@@ -36,7 +38,7 @@ struct CallEnd {
 
 /// Connections of one thread to one server. A call waits for its turn where the server takes no more streams,
 /// and its DATA where the server grants no window, as with gRPC's own clients; who passes his deadline is
-/// given up and, if sent, reset.
+/// given up and, if sent, reset. Each connection is a client of its own.
 class OpenLoop {
  public:
   /// Throws std::runtime_error when it cannot connect.

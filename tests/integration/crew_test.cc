@@ -3,11 +3,13 @@
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <future>
 #include <set>
+#include <vector>
 
 #include "server/rpc/transport/coroutine.h"
 #include "server/rpc/transport/crew.h"
@@ -116,6 +118,60 @@ TEST_F(CrewTest, WhoIsBusyIsRelieved) {
   const std::thread::id other = busy.get_future().get();
   EXPECT_NE(ThreadOfNext(), other);
   go_on.set_value();
+}
+
+Detached Call(std::function<void()> begins) {
+  Crew::Took(false);
+  if (Crew::IsBehind()) co_await Crew::Turn();
+  begins();
+}
+
+/// Of a hundred calls at once, and what goes on of others behind them.
+TEST_F(CrewTest, ManyCallsWaitInLineAndWhatHasBegunGoesFirst) {
+  constexpr int kCalls = 100;
+  std::vector<int> order;
+  Works works;
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  std::promise<void> all;
+  for (int i = 0; i < kCalls; ++i)
+    works.Post(&queue_, [&, i] {
+      Call([&, i] {
+        order.push_back(i);
+        if (order.size() == kCalls + 1) all.set_value();
+      });
+    });
+  works.Post(&queue_, [&] { order.push_back(kCalls); });
+  crew.Start(1);
+  all.get_future().wait();
+  const auto begun = std::find(order.begin(), order.end(), kCalls) - order.begin();
+  EXPECT_GE(begun, 32) << "as many are served as they come";
+  EXPECT_LT(begun, kCalls / 2) << "before those in line";
+  order.erase(order.begin() + begun);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << "each in his turn";
+}
+
+TEST_F(CrewTest, WhoWaitsInLineIsTakenByAnyThreadAndNobodyIsForgotten) {
+  constexpr int kCalls = 2000;
+  std::atomic<int> begun{0};
+  std::promise<void> all;
+  Works works;
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  for (int i = 0; i < kCalls; ++i)
+    works.Post(&queue_, [&] {
+      Call([&] {
+        if (++begun == kCalls) all.set_value();
+      });
+    });
+  crew.Start(4);
+  all.get_future().wait();
+  EXPECT_EQ(begun, kCalls);
+}
+
+TEST_F(CrewTest, NobodyWaitsOnOtherThreads) {
+  EXPECT_FALSE(Crew::IsBehind());
+  EXPECT_EQ(Crew::LongestWait(Clock::now()), Clock::duration{});
 }
 
 TEST_F(CrewTest, WhatWaitedAlreadyBringsMoreThreads) {

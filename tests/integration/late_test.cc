@@ -2,6 +2,7 @@
 // itself is tested in unit/backlog_test.cc.
 #include <thread>
 
+#include "kernels/array/busy.h"
 #include "tests/integration/helpers.h"
 #include "tests/unit/engine_time_testing.h"
 
@@ -58,8 +59,9 @@ TEST_P(LateCalls, AreRefusedAndToldWhenToComeAgain) {
   TestServer server(device(), options_);
   WhileCallsWait(server, [&] {
     grpc::ClientContext context;
-    ExpectError(Unary(server, "ann", 1, &context), kExhausted, "BUSY");
+    ExpectError(Unary(server, "ann", 1, &context), kExhausted, "BUSY", std::string(kSmallCallsWait));
     EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
+    EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-status-details-bin"), 1u);
     EXPECT_EQ(server.engine().stats().jobs_queued, 1u);
     EXPECT_TRUE(Eventually([&] {
       const auto records = server.observer().records();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
 
@@ -19,7 +20,7 @@ class BehindWithCalls : public ::testing::Test {
   /// A call, unless it is refused.
   bool Comes(const std::string& owner = "ann", JobClass job = JobClass::kSmall) {
     if (backlog_.Refuses(job, owner, now_)) return false;
-    waiting_.push_back(std::make_unique<Backlog::Place>(&backlog_, job, owner));
+    waiting_.push_back(std::make_unique<Backlog::Place>(&backlog_, job, owner, now_));
     Admit();
     return true;
   }
@@ -46,7 +47,7 @@ class BehindWithCalls : public ::testing::Test {
   int waiting() const { return static_cast<int>(waiting_.size()); }
 
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
-  Backlog backlog_{milliseconds(20)};
+  Backlog backlog_{milliseconds(20), 256};
   std::deque<Place> waiting_, running_;
 
  private:
@@ -101,24 +102,94 @@ TEST_F(BehindWithCalls, ClassesAreApart) {
 TEST_F(BehindWithCalls, AsManyMayWaitAsRunHoweverLongThatTakes) {
   std::deque<Place> calls;
   for (int i = 0; i < 10; ++i) {
-    calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kBulk, "ann"));
+    calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kBulk, "ann", now_));
     calls.back()->Admitted(now_);
   }
   for (int second = 0; second < 60; ++second) {
     now_ += std::chrono::seconds(1);
     ASSERT_FALSE(backlog_.Refuses(JobClass::kBulk, "ann", now_));
     if (calls.size() < 20)
-      calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kBulk, "ann"));
+      calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kBulk, "ann", now_));
   }
 }
 
+TEST_F(BehindWithCalls, WhatTheLastOneThatWasLetInWaitedIsToldToWhoeverIsRefused) {
+  Flood(1000, 3);
+  EXPECT_GE(backlog_.Waited(JobClass::kSmall), milliseconds(10));
+  EXPECT_LE(backlog_.Waited(JobClass::kSmall), milliseconds(30));
+  EXPECT_EQ(backlog_.Waited(JobClass::kBulk), milliseconds(0));
+}
+
+/// Calls that waited for a thread.
+class BehindWithThreads : public BehindWithCalls {
+ protected:
+  Clock::duration Begins(int waited_ms) { return BeginsOf(&told_, waited_ms); }
+  Clock::duration BeginsOf(std::atomic<TimePoint>* told, int waited_ms) {
+    return backlog_.HoldsBack(JobClass::kSmall, milliseconds(waited_ms), now_, told);
+  }
+  std::atomic<TimePoint> told_{TimePoint{}}, others_{TimePoint{}};
+};
+
+TEST_F(BehindWithThreads, WhoWaitedNoLongerThanTheLimitIsServed) {
+  for (int ms = 0; ms < 1000; ++ms, Pass(1)) ASSERT_EQ(Begins(20), milliseconds(0));
+}
+
+TEST_F(BehindWithThreads, WhatComesAtOnceIsServedHoweverLongThatTakes) {
+  for (int calls = 0; calls < 1000; ++calls) ASSERT_EQ(Begins(100), milliseconds(0));
+  Pass(9);
+  EXPECT_EQ(Begins(100), milliseconds(0)) << "not for half the limit yet";
+}
+
+TEST_F(BehindWithThreads, OneCallOfAConnectionIsAskedToHoldBackWhileThatLasts) {
+  (void)Begins(25);
+  Pass(15);
+  const Clock::duration hold = Begins(25);
+  EXPECT_GE(hold, milliseconds(40) * 75 / 100) << "what it waits, and has waited too long";
+  EXPECT_LE(hold, milliseconds(40) * 225 / 100);
+  EXPECT_EQ(Begins(25), milliseconds(0)) << "told already";
+  EXPECT_GT(BeginsOf(&others_, 25), milliseconds(0));
+  now_ += hold;
+  EXPECT_GT(Begins(25), milliseconds(0)) << "again, for calls still wait";
+}
+
+TEST_F(BehindWithThreads, OneThatWaitedLittleEndsIt) {
+  (void)Begins(25);
+  Pass(15);
+  EXPECT_EQ(Begins(5), milliseconds(0));
+  EXPECT_EQ(Begins(25), milliseconds(0)) << "begins anew";
+}
+
+TEST_F(BehindWithThreads, NobodyIsAskedToHoldBackForLongerThanAQuarterOfASecond) {
+  (void)Begins(5000);
+  now_ += std::chrono::minutes(1);
+  EXPECT_EQ(Begins(5000), milliseconds(250));
+}
+
+TEST_F(BehindWithThreads, WhereTheQueueIsNearlyFullAConnectionIsAskedToo) {
+  std::deque<Place> calls;
+  for (int i = 0; i < 223; ++i)
+    calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kSmall, "ann", now_));
+  for (int ms = 0; ms < 100; ++ms, now_ += milliseconds(1)) ASSERT_EQ(Begins(1), milliseconds(0));
+  calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kSmall, "ann", now_));
+  ASSERT_EQ(Begins(1), milliseconds(0)) << "not for half the limit yet";
+  now_ += milliseconds(10);
+  EXPECT_GT(Begins(1), milliseconds(0));
+  EXPECT_EQ(backlog_.HoldsBack(JobClass::kBulk, milliseconds(1), now_, &others_), milliseconds(0));
+}
+
+TEST_F(BehindWithThreads, WithoutALimitNobodyIsAsked) {
+  Backlog any(Clock::duration{}, 256);
+  for (int second = 0; second < 10; ++second, now_ += std::chrono::seconds(1))
+    ASSERT_EQ(any.HoldsBack(JobClass::kSmall, std::chrono::seconds(5), now_, &told_), milliseconds(0));
+}
+
 TEST_F(BehindWithCalls, WithoutALimitNobodyIsRefused) {
-  Backlog any(Clock::duration{});
+  Backlog any(Clock::duration{}, 256);
   std::deque<Place> calls;
   for (int i = 0; i < 100; ++i) {
     now_ += std::chrono::seconds(1);
     ASSERT_FALSE(any.Refuses(JobClass::kBulk, "ann", now_));
-    calls.push_back(std::make_unique<Backlog::Place>(&any, JobClass::kBulk, "ann"));
+    calls.push_back(std::make_unique<Backlog::Place>(&any, JobClass::kBulk, "ann", now_));
   }
 }
 

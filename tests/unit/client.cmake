@@ -9,7 +9,7 @@ tilewire_library(client_fake SOURCES unit/client_fake_server.cc unit/client_fake
 tilewire_precompiled(tilewire_client_fake grpc_tests)
 find_package(absl REQUIRED)
 tilewire_test(client_call_test
-              SOURCES unit/client_call_test.cc unit/client_failure_test.cc unit/client_retry_test.cc
+              SOURCES unit/client_call_test.cc unit/client_failure_test.cc unit/client_retry_test.cc unit/client_hold_test.cc
                       unit/client_schedule_test.cc unit/client_stripe_test.cc unit/client_gaussian_test.cc
                       unit/client_spans_test.cc unit/client_arrays_test.cc unit/client_arrays_failure_test.cc
                       unit/client_operations_test.cc

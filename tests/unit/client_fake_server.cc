@@ -45,7 +45,8 @@ grpc::Status FakeServer::Impl::Begin(grpc::ServerContext* context, bool stream, 
 grpc::Status FakeServer::Impl::TooBusy(grpc::ServerContext* context) const {
   if (behaviour_.pushback_ms)
     context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*behaviour_.pushback_ms));
-  return WithDetails(grpc::RESOURCE_EXHAUSTED, "the queue is full", "BUSY");
+  return WithDetails(grpc::RESOURCE_EXHAUSTED, "the queue is full", "BUSY",
+                     {{"field", behaviour_.busy_field}});
 }
 
 grpc::Status FakeServer::Impl::AwaitCancel(grpc::ServerContext* context) {

@@ -17,6 +17,7 @@ struct FakeBehaviour {
   int busy = 0;                          ///< that many calls are refused BUSY first
   int busy_later = 0;                    ///< streams: that many are refused BUSY when a chunk came
   std::optional<int64_t> pushback_ms;    ///< with BUSY
+  std::string busy_field;                ///< likewise
   int unavailable = 0;                   ///< that many calls are refused UNAVAILABLE first
   int cut = 0;                           ///< calls that end as if the transport had cut them
   bool use_execute = false;              ///< unary calls are refused USE_EXECUTE

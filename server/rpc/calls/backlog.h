@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <string>
 
@@ -19,13 +20,14 @@ enum class JobClass : uint8_t { kSmall, kBulk };
 /// timer, and nothing while nobody calls. Thread-safe; times are the caller's.
 class Backlog {
  public:
-  /// 0: nobody is refused for it.
-  explicit Backlog(Clock::duration late) : late_(late) {}
+  /// `late` 0: nobody is refused for it. `queue_length`: of calls that may wait, the engine's.
+  Backlog(Clock::duration late, int queue_length) : late_(late), nearly_full_(queue_length * 7 / 8) {}
+  Clock::duration late() const { return late_; }
 
   /// A call on its way through the queue. Used by one thread at a time; `backlog` outlives it.
   class Place {
    public:
-    Place(Backlog* backlog, JobClass job, std::string owner);
+    Place(Backlog* backlog, JobClass job, std::string owner, TimePoint now);
     ~Place();
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
@@ -38,6 +40,7 @@ class Backlog {
     Backlog* const backlog_;
     const JobClass job_;
     const std::string owner_;
+    const TimePoint came_;
     bool told_ = false;  ///< whose it is, which is of no interest for one that nobody waits beside
     bool runs_ = false;
   };
@@ -45,19 +48,33 @@ class Backlog {
   /// Whether a call that comes now is refused: the server is behind, and its owner has no smaller share of
   /// those that wait than others.
   bool Refuses(JobClass job, const std::string& owner, TimePoint now);
+  /// What the last call of that class that was let in had waited: what those refused may wait before they
+  /// come again.
+  Clock::duration Waited(JobClass job);
+
+  /// For how long the client of a call that `waited` for a thread is asked to hold back, by refusing it;
+  /// zero: it is served. Asked is when calls have waited longer than `late` for half as long, or the queue
+  /// has been nearly full; one call of a connection in that time, because refusing a small one costs hardly
+  /// less than serving it. `told`: until when its connection was asked to.
+  Clock::duration HoldsBack(JobClass job, Clock::duration waited, TimePoint now,
+                            std::atomic<TimePoint>* told);
 
  private:
+  static constexpr TimePoint kNever = TimePoint::max();
   struct Queue {
     std::map<std::string, int> waiting;  ///< of owners who have any
     int waits = 0, runs = 0;
-    Clock::duration gap{};           ///< between admissions while others wait
-    TimePoint admitted, late, well;  ///< when that last was so
-    bool crowded = false;            ///< others waited at the last admission
-    bool behind = false;             ///< refuses
+    Clock::duration waited{};         ///< by the last one that was admitted
+    Clock::duration gap{};            ///< between admissions while others wait
+    TimePoint admitted, late, well;   ///< when that last was so
+    bool crowded = false;             ///< others waited at the last admission
+    bool behind = false;              ///< refuses
+    TimePoint behind_since = kNever;  ///< others are asked to hold back
   };
   Queue& QueueOf(JobClass job) TILEWIRE_REQUIRES(mutex_) { return queues_[static_cast<size_t>(job)]; }
 
   const Clock::duration late_;
+  const int nearly_full_;
   Mutex mutex_;
   std::array<Queue, 2> queues_ TILEWIRE_GUARDED_BY(mutex_);
 };

@@ -1,14 +1,17 @@
 #include "server/rpc/calls/call.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "kernels/array/busy.h"
 #include "server/rpc/conversions/status.h"
 
 namespace tilewire::rpc {
 namespace {
 
-// Asked of those who are refused because the server is behind.
-constexpr int64_t kLateRetryMs = 250;
+// The least that those who are refused because the server is behind are asked to wait.
+constexpr int64_t kLeastLateRetryMs = 5;
 
 engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
   return {.rates = {.calls_per_second = static_cast<double>(limits.calls_per_second),
@@ -110,10 +113,33 @@ void Call::Ended(const Status& status, std::optional<Timing> timing) {
   AddRetryPushback(status, &context_);
 }
 
+std::atomic<TimePoint>& Call::ToldToHoldBack() {
+  return record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
+}
+
 Status Call::RefusedLate(JobClass job, const std::string& share) {
-  if (!shared_->backlog.Refuses(job, share, engine().timer().Now())) return {};
-  record_.SetShed(job);
-  return Busy("too many calls wait for those that run (--late-ms)", kLateRetryMs);
+  Backlog& backlog = shared_->backlog;
+  const auto busy = [&](Clock::duration waits, Clock::duration hold) {
+    using Milliseconds = std::chrono::milliseconds;
+    record_.SetShed(job);
+    const std::string value = std::to_string(std::chrono::round<Milliseconds>(waits).count()) + " ms";
+    const auto late = std::chrono::round<Milliseconds>(backlog.late()).count();
+    return Status(
+        {.code = Code::kResourceExhausted,
+         .reason = "BUSY",
+         .message = "the server is behind: calls wait " + value + " before they begin; hold others back, too",
+         .field = std::string(job == JobClass::kSmall ? kSmallCallsWait : kBulkCallsWait),
+         .value = value,
+         .allowed = std::to_string(late) + " ms (--late-ms)",
+         .retry_after_ms = std::max(kLeastLateRetryMs, std::chrono::ceil<Milliseconds>(hold).count())});
+  };
+  const TimePoint now = Clock::now();
+  const Clock::duration waited = now - record_.arrived();
+  const Clock::duration hold = backlog.HoldsBack(job, waited, now, &ToldToHoldBack());
+  if (hold > hold.zero()) return busy(std::max(waited, backlog.Waited(job)), hold);
+  if (backlog.Refuses(job, share, engine().timer().Now()))
+    return busy(backlog.Waited(job), 2 * backlog.Waited(job));
+  return {};
 }
 
 Status Call::LateStatus(Late why) const {

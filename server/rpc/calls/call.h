@@ -90,6 +90,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// As of when the call came; null where everybody may do everything.
   const Policy* policy() const { return metadata_.judged_by->policy.get(); }
   Status LateStatus(Late why) const;
+  /// Until when its connection was asked to, one for all whose connections nobody knows.
+  std::atomic<TimePoint>& ToldToHoldBack();
   /// Counts the call among its connection's, or refuses it.
   void EnterConnection();
   /// Whether it goes on for as long as its client likes, and counts as such.

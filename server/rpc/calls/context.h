@@ -21,7 +21,8 @@ namespace tilewire::rpc {
 
 /// Outlives the calls.
 struct CallContext {
-  explicit CallContext(Clock::duration late) : backlog(late) {}
+  /// As Backlog.
+  CallContext(Clock::duration late, int queue_length) : backlog(late, queue_length) {}
 
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
@@ -32,6 +33,7 @@ struct CallContext {
   double idle_seconds = 30;
   double least_rate = 0;  ///< bytes a second of each job, while others wait; 0: any
   Backlog backlog;        ///< of unary calls
+  std::atomic<TimePoint> told_to_hold_back{TimePoint{}};  ///< connections that nobody knows (Backlog)
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.

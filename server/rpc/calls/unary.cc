@@ -103,7 +103,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   const JobClass job_class = ClassOf(*request->operation);
   if (BytesToPlace(*request) > kSmallJobBytes) Crew::StaysBusy();
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
-  Backlog::Place place(&call.backlog(), job_class, share);
+  Backlog::Place place(&call.backlog(), job_class, share, call.engine().timer().Now());
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
   if (!opened) co_return opened.error();
   place.Admitted(call.engine().timer().Now());
@@ -161,6 +161,7 @@ Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
 }
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
+  if (Crew::IsBehind()) co_await Crew::Turn();
   call->Took(call->request.Length());
   grpc::ByteBuffer reply;
   Status served = call->refused();

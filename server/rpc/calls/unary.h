@@ -34,7 +34,7 @@ Task<Status> ServeDescribe(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeDescribeKernels(UnaryCall& call, grpc::ByteBuffer* reply);
 Task<Status> ServeMeasureCeilings(UnaryCall& call, grpc::ByteBuffer* reply);
 
-/// Runs a handler and finishes the call, whatever the handler does.
+/// Runs a handler, when it is the call's turn, and finishes the call, whatever the handler does.
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler);
 
 }  // namespace tilewire::rpc

@@ -12,6 +12,12 @@
 namespace tilewire::rpc {
 namespace {
 
+// Calls that a thread takes at a time before others have to wait in line: what a few dozen callers send at
+// once is served as it comes.
+constexpr int kTakesAtOnce = 32;
+// Of those in line between two looks at the queue.
+constexpr int kGoOnAtOnce = 4;
+
 /// What the crew's thread that asks is doing.
 struct Duty {
   Crew* crew = nullptr;
@@ -49,6 +55,40 @@ void Crew::Took(bool busy) {
 
 void Crew::StaysBusy() {
   if (duty.crew != nullptr) duty.crew->CallAnother(true);
+}
+
+bool Crew::IsBehind() {
+  return duty.crew != nullptr &&
+         (duty.taken > kTakesAtOnce || duty.crew->has_line_.load(std::memory_order_relaxed));
+}
+
+Clock::duration Crew::LongestWait(TimePoint now) {
+  if (duty.crew == nullptr || !duty.crew->has_line_.load(std::memory_order_relaxed)) return {};
+  const MutexLock lock(duty.crew->mutex_);
+  return duty.crew->line_.empty() ? Clock::duration{} : now - duty.crew->line_.front().since;
+}
+
+void Crew::Turn::await_suspend(std::coroutine_handle<> waits) {
+  Crew* const crew = duty.crew;
+  const MutexLock lock(crew->mutex_);
+  crew->line_.push_back({.waits = waits, .since = Clock::now()});
+  crew->has_line_.store(true, std::memory_order_relaxed);
+}
+
+bool Crew::LetFirstGoOn() {
+  for (int i = 0; i < kGoOnAtOnce; ++i) {
+    std::coroutine_handle<> first;
+    {
+      const MutexLock lock(mutex_);
+      if (line_.empty()) return i > 0;
+      first = line_.front().waits;
+      line_.pop_front();
+      if (line_.empty()) has_line_.store(false, std::memory_order_relaxed);
+    }
+    Awaited::OfThisThread().Leave();
+    first.resume();
+  }
+  return true;
 }
 
 void Crew::CallAnother(bool in_any_case) {
@@ -130,6 +170,7 @@ void Crew::Run() {
   duty.crew = this;
   Awaited& awaited = Awaited::OfThisThread();
   while (DoWhatIsThere()) {
+    if (has_line_.load(std::memory_order_relaxed) && LetFirstGoOn()) continue;
     if (awaited.any()) {
       awaited.Look();
     } else if (TakesTurn() && !DoNext()) {

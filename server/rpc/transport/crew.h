@@ -5,11 +5,16 @@
 // machines, more than a small call takes. So one thread waits, and does what it read itself; only when calls
 // come faster than one thread can do them, or one stays long, others join it. Where calls follow each other
 // closely it waits awake: a core that sleeps in between takes as long to wake as such a call to be served.
+//
+// Where more calls come than its threads can do they wait in line (Turn), in the order in which they came.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
 
+#include <atomic>
 #include <chrono>
+#include <coroutine>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -45,8 +50,30 @@ class Crew {
   /// Said later by who turns out to be busy for long.
   static void StaysBusy();
 
+  /// Whether calls that this thread takes had better wait for their turn: it took many and still finds more,
+  /// or others wait for theirs. False on other threads.
+  static bool IsBehind();
+  /// How long who waits longest for his turn has waited; zero where nobody does, and on other threads.
+  static Clock::duration LongestWait(TimePoint now);
+  /// Awaited by a coroutine on one of its threads: goes on, on any of them, when those before it have gone on
+  /// and the queue is empty. So calls wait where one knows since when, and not in gRPC, where nobody does;
+  /// and what has begun goes before what has not.
+  class Turn {
+   public:
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> waits);
+    void await_resume() const noexcept {}
+  };
+
  private:
+  struct InLine {
+    std::coroutine_handle<> waits;
+    TimePoint since;
+  };
+
   void Run();
+  /// Lets those go on whose turn it is, a few; false: there were none.
+  bool LetFirstGoOn();
   /// Does what there is, without waiting; false: the queue is shut down and empty.
   bool DoWhatIsThere();
   /// Waits for an event, and does that; false as above.
@@ -69,6 +96,8 @@ class Crew {
   int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;          ///< threads that wait to be called
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
+  std::atomic<bool> has_line_{false};
 };
 
 }  // namespace tilewire::rpc

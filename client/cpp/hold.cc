@@ -1,0 +1,50 @@
+#include "client/cpp/hold.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "kernels/array/busy.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr std::array kFields{kSmallCallsWait, kBulkCallsWait};  // [whether bulk]
+
+/// As the server tells jobs apart, as far as the client knows what the call is about.
+bool IsBulk(const CallSpec& spec) {
+  int64_t bytes = 0;
+  for (const ArraySource& source : spec.sources)
+    if (source.known_spec()) bytes += source.spec().bytes();
+  if (spec.results)
+    for (const ArraySpec& result : *spec.results) bytes += result.bytes();
+  return bytes > Hold::kSmallBytes;
+}
+
+}  // namespace
+
+Status Hold::Refuse(const CallSpec& spec, Clock::time_point now) const {
+  const bool bulk = IsBulk(spec);
+  const auto left = until_[bulk].load(std::memory_order_relaxed) - now;
+  if (left <= left.zero()) return {};
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return Status({.code = Code::kResourceExhausted,
+                 .reason = "BUSY",
+                 .message = "not sent: the server is behind, and asked this client to hold calls back for " +
+                            std::to_string(ms) + " ms more",
+                 .field = std::string(kFields[bulk]),
+                 .retry_after_ms = ms});
+}
+
+void Hold::Learn(const Status& ended, Clock::time_point now) {
+  if (ended.code() != Code::kResourceExhausted || ended.reason() != "BUSY") return;
+  const Status::Detail& detail = *ended.detail();
+  const auto* const field = std::find(kFields.begin(), kFields.end(), detail.field);
+  if (field == kFields.end() || detail.retry_after_ms <= 0) return;
+  Until& until = until_[static_cast<size_t>(field - kFields.begin())];
+  const auto asked = now + std::chrono::milliseconds(detail.retry_after_ms);
+  for (auto known = until.load(); known < asked && !until.compare_exchange_weak(known, asked);) {
+  }
+}
+
+}  // namespace tilewire::client
