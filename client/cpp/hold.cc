@@ -25,9 +25,9 @@ bool IsBulk(const CallSpec& spec) {
 
 Status Hold::Refuse(const CallSpec& spec, Clock::time_point now) const {
   const bool bulk = IsBulk(spec);
-  const auto left = until_[bulk].load(std::memory_order_relaxed) - now;
-  if (left <= left.zero()) return {};
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  const auto until = until_[bulk].load(std::memory_order_relaxed);
+  if (until <= now) return {};
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
                  .message = "not sent: the server is behind, and asked this client to hold calls back for " +

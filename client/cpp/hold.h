@@ -29,7 +29,7 @@ class Hold {
 
  private:
   using Until = std::atomic<Clock::time_point>;
-  std::array<Until, 2> until_{Clock::time_point::min(), Clock::time_point::min()};  ///< [whether bulk]
+  std::array<Until, 2> until_{Clock::time_point(), Clock::time_point()};  ///< [whether bulk]
 };
 
 }  // namespace tilewire::client

@@ -60,11 +60,11 @@ bool Backlog::Refuses(JobClass job, const std::string& owner, TimePoint now) {
   const Clock::duration gap = queue.crowded ? std::max(queue.gap, now - queue.admitted) : queue.gap;
   // What calls will wait is a guess; what they did wait, or that none was let in for as long, is not.
   const bool slow = queue.waited > late_ || (queue.waits > 0 && now - queue.admitted > late_);
-  const bool late = slow && queue.waits > queue.runs && queue.waits * gap > late_;
+  const bool late = queue.waits > queue.runs && queue.waits * gap > late_;
   (late ? queue.late : queue.well) = now;
   // It stays behind while calls come that would wait too long, though those between them would not: else the
   // queue would grow anew each time that it is short again.
-  if (late && now - queue.well > late_) queue.behind = true;
+  if (late && slow && now - queue.well > late_) queue.behind = true;
   if (!late && now - queue.late > late_) queue.behind = false;
   if (!queue.behind || !late) return false;
   const auto own = queue.waiting.find(owner);
