@@ -19,7 +19,7 @@ class BehindWithCalls : public ::testing::Test {
 
   /// A call, unless it is refused.
   bool Comes(const std::string& owner = "ann", JobClass job = JobClass::kSmall) {
-    if (backlog_.Refuses(job, owner, now_)) return false;
+    if (backlog_.Refuses(job, owner, {}, now_, &told_)) return false;
     waiting_.push_back(std::make_unique<Backlog::Place>(&backlog_, job, owner, now_));
     Admit();
     return true;
@@ -49,6 +49,7 @@ class BehindWithCalls : public ::testing::Test {
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
   Backlog backlog_{milliseconds(20), 256};
   std::deque<Place> waiting_, running_;
+  std::atomic<TimePoint> told_{TimePoint{}};
 
  private:
   void Admit() {
@@ -96,7 +97,7 @@ TEST_F(BehindWithCalls, WhoHasASmallerShareOfTheWaitIsLetIn) {
 TEST_F(BehindWithCalls, ClassesAreApart) {
   Flood(500, 3);
   FillUp();
-  EXPECT_FALSE(backlog_.Refuses(JobClass::kBulk, "ann", now_));
+  EXPECT_FALSE(backlog_.Refuses(JobClass::kBulk, "ann", {}, now_, &told_));
 }
 
 TEST_F(BehindWithCalls, AsManyMayWaitAsRunHoweverLongThatTakes) {
@@ -107,17 +108,20 @@ TEST_F(BehindWithCalls, AsManyMayWaitAsRunHoweverLongThatTakes) {
   }
   for (int second = 0; second < 60; ++second) {
     now_ += std::chrono::seconds(1);
-    ASSERT_FALSE(backlog_.Refuses(JobClass::kBulk, "ann", now_));
+    ASSERT_FALSE(backlog_.Refuses(JobClass::kBulk, "ann", {}, now_, &told_));
     if (calls.size() < 20)
       calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kBulk, "ann", now_));
   }
 }
 
-TEST_F(BehindWithCalls, WhatTheLastOneThatWasLetInWaitedIsToldToWhoeverIsRefused) {
+TEST_F(BehindWithCalls, WhoIsRefusedComesAgainAfterTwiceWhatCallsWait) {
   Flood(1000, 3);
-  EXPECT_GE(backlog_.Waited(JobClass::kSmall), milliseconds(10));
-  EXPECT_LE(backlog_.Waited(JobClass::kSmall), milliseconds(30));
-  EXPECT_EQ(backlog_.Waited(JobClass::kBulk), milliseconds(0));
+  FillUp();
+  const auto refusal = backlog_.Refuses(JobClass::kSmall, "ann", {}, now_, &told_);
+  ASSERT_TRUE(refusal);
+  EXPECT_GE(refusal->waits, milliseconds(10));
+  EXPECT_LE(refusal->waits, milliseconds(30));
+  EXPECT_EQ(refusal->hold, 2 * refusal->waits);
 }
 
 /// Calls that waited for a thread.
@@ -125,9 +129,10 @@ class BehindWithThreads : public BehindWithCalls {
  protected:
   Clock::duration Begins(int waited_ms) { return BeginsOf(&told_, waited_ms); }
   Clock::duration BeginsOf(std::atomic<TimePoint>* told, int waited_ms) {
-    return backlog_.HoldsBack(JobClass::kSmall, milliseconds(waited_ms), now_, told);
+    const auto refusal = backlog_.Refuses(JobClass::kSmall, "ann", milliseconds(waited_ms), now_, told);
+    return refusal ? refusal->hold : milliseconds(0);
   }
-  std::atomic<TimePoint> told_{TimePoint{}}, others_{TimePoint{}};
+  std::atomic<TimePoint> others_{TimePoint{}};
 };
 
 TEST_F(BehindWithThreads, WhoWaitedNoLongerThanTheLimitIsServed) {
@@ -174,13 +179,30 @@ TEST_F(BehindWithThreads, WhereTheQueueIsNearlyFullAConnectionIsAskedToo) {
   ASSERT_EQ(Begins(1), milliseconds(0)) << "not for half the limit yet";
   now_ += milliseconds(10);
   EXPECT_GT(Begins(1), milliseconds(0));
-  EXPECT_EQ(backlog_.HoldsBack(JobClass::kBulk, milliseconds(1), now_, &others_), milliseconds(0));
+  EXPECT_FALSE(backlog_.Refuses(JobClass::kBulk, "ann", milliseconds(1), now_, &others_));
+}
+
+TEST_F(BehindWithThreads, WhereNoPlaceIsLeftAConnectionIsAskedAtOnce) {
+  std::deque<Place> calls;
+  EXPECT_FALSE(backlog_.Full(JobClass::kSmall, now_, &told_)) << "for another reason";
+  for (int i = 0; i < 256; ++i)
+    calls.push_back(std::make_unique<Backlog::Place>(&backlog_, JobClass::kSmall, "ann", now_));
+  Pass(12);
+  calls.front()->Admitted(now_);
+  const auto refusal = backlog_.Full(JobClass::kSmall, now_, &told_);
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->waits, milliseconds(12));
+  EXPECT_GE(refusal->hold, milliseconds(9));
+  EXPECT_LE(refusal->hold, milliseconds(27));
+  EXPECT_FALSE(backlog_.Full(JobClass::kSmall, now_, &told_)) << "told already";
+  EXPECT_FALSE(backlog_.Full(JobClass::kBulk, now_, &others_));
+  EXPECT_TRUE(backlog_.Full(JobClass::kSmall, now_, &others_));
 }
 
 TEST_F(BehindWithThreads, WithoutALimitNobodyIsAsked) {
   Backlog any(Clock::duration{}, 256);
   for (int second = 0; second < 10; ++second, now_ += std::chrono::seconds(1))
-    ASSERT_EQ(any.HoldsBack(JobClass::kSmall, std::chrono::seconds(5), now_, &told_), milliseconds(0));
+    ASSERT_FALSE(any.Refuses(JobClass::kSmall, "ann", std::chrono::seconds(5), now_, &told_));
 }
 
 TEST_F(BehindWithCalls, WithoutALimitNobodyIsRefused) {
@@ -188,7 +210,7 @@ TEST_F(BehindWithCalls, WithoutALimitNobodyIsRefused) {
   std::deque<Place> calls;
   for (int i = 0; i < 100; ++i) {
     now_ += std::chrono::seconds(1);
-    ASSERT_FALSE(any.Refuses(JobClass::kBulk, "ann", now_));
+    ASSERT_FALSE(any.Refuses(JobClass::kBulk, "ann", {}, now_, &told_));
     calls.push_back(std::make_unique<Backlog::Place>(&any, JobClass::kBulk, "ann", now_));
   }
 }

@@ -53,52 +53,63 @@ void Backlog::Place::Leaves() {
   if (--own->second == 0) queue.waiting.erase(own);
 }
 
-bool Backlog::Refuses(JobClass job, const std::string& owner, TimePoint now) {
-  if (late_ == Clock::duration{}) return false;
-  const MutexLock lock(mutex_);
-  Queue& queue = QueueOf(job);
-  const Clock::duration gap = queue.crowded ? std::max(queue.gap, now - queue.admitted) : queue.gap;
+bool Backlog::IsBehind(Queue* queue, const std::string& owner, TimePoint now) {
+  const Clock::duration gap = queue->crowded ? std::max(queue->gap, now - queue->admitted) : queue->gap;
   // What calls will wait is a guess; what they did wait, or that none was let in for as long, is not.
-  const bool slow = queue.waited > late_ || (queue.waits > 0 && now - queue.admitted > late_);
-  const bool late = queue.waits > queue.runs && queue.waits * gap > late_;
-  (late ? queue.late : queue.well) = now;
+  const bool slow = queue->waited > late_ || (queue->waits > 0 && now - queue->admitted > late_);
+  const bool late = queue->waits > queue->runs && queue->waits * gap > late_;
+  (late ? queue->late : queue->well) = now;
   // It stays behind while calls come that would wait too long, though those between them would not: else the
   // queue would grow anew each time that it is short again.
-  if (late && slow && now - queue.well > late_) queue.behind = true;
-  if (!late && now - queue.late > late_) queue.behind = false;
-  if (!queue.behind || !late) return false;
-  const auto own = queue.waiting.find(owner);
-  return own != queue.waiting.end() && own->second * static_cast<int>(queue.waiting.size()) >= queue.waits;
+  if (late && slow && now - queue->well > late_) queue->behind = true;
+  if (!late && now - queue->late > late_) queue->behind = false;
+  if (!queue->behind || !late) return false;
+  const auto own = queue->waiting.find(owner);
+  return own != queue->waiting.end() && own->second * static_cast<int>(queue->waiting.size()) >= queue->waits;
 }
 
-Clock::duration Backlog::Waited(JobClass job) {
-  const MutexLock lock(mutex_);
-  return QueueOf(job).waited;
+TimePoint Backlog::AsksSince(Queue* queue, Clock::duration waited, TimePoint now) {
+  if (waited <= late_ && queue->waits < nearly_full_) return queue->asks_since = kNever;
+  return queue->asks_since = std::min(queue->asks_since, now);
 }
 
-Clock::duration Backlog::HoldsBack(JobClass job, Clock::duration waited, TimePoint now,
-                                   std::atomic<TimePoint>* told) {
-  if (late_ == Clock::duration{}) return {};
-  Clock::duration waits = waited;
+bool Backlog::Asks(Refusal* refusal, Clock::duration behind, TimePoint now, std::atomic<TimePoint>* told) {
+  TimePoint until = told->load(std::memory_order_relaxed);
+  if (now < until) return false;
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  const int percent = std::uniform_int_distribution(kLeastPercent, kMostPercent)(random);
+  refusal->hold = std::min<Clock::duration>((refusal->waits + behind) * percent / 100, kLongestHold);
+  return told->compare_exchange_strong(until, now + refusal->hold);
+}
+
+std::optional<Backlog::Refusal> Backlog::Full(JobClass job, TimePoint now, std::atomic<TimePoint>* told) {
+  Refusal refusal;
+  {
+    const MutexLock lock(mutex_);
+    const Queue& queue = QueueOf(job);
+    if (late_ == Clock::duration{} || queue.waits < nearly_full_) return std::nullopt;
+    refusal.waits = queue.waited;
+  }
+  return Asks(&refusal, {}, now, told) ? std::optional(refusal) : std::nullopt;
+}
+
+std::optional<Backlog::Refusal> Backlog::Refuses(JobClass job, const std::string& owner,
+                                                 Clock::duration waited, TimePoint now,
+                                                 std::atomic<TimePoint>* told) {
+  if (late_ == Clock::duration{}) return std::nullopt;
+  Refusal refusal;
   TimePoint since;
+  bool behind;
   {
     const MutexLock lock(mutex_);
     Queue& queue = QueueOf(job);
-    const bool full = queue.waits >= nearly_full_;
-    if (waited <= late_ && !full) {
-      queue.behind_since = kNever;
-      return {};
-    }
-    if (full) waits = std::max(waits, queue.waited);
-    since = queue.behind_since = std::min(queue.behind_since, now);
+    since = AsksSince(&queue, waited, now);
+    behind = IsBehind(&queue, owner, now);
+    refusal.waits = std::max(waited, queue.waits > 0 ? queue.waited : Clock::duration{});
   }
-  TimePoint until = told->load(std::memory_order_relaxed);
-  if (now - since < late_ / 2 || now < until) return {};
-  static thread_local std::minstd_rand random{std::random_device{}()};
-  const auto hold = std::min<Clock::duration>(
-      (waits + (now - since)) * std::uniform_int_distribution(kLeastPercent, kMostPercent)(random) / 100,
-      kLongestHold);
-  return told->compare_exchange_strong(until, now + hold) ? hold : Clock::duration{};
+  if (since < now && now - since >= late_ / 2 && Asks(&refusal, now - since, now, told)) return refusal;
+  refusal.hold = 2 * refusal.waits;
+  return behind ? std::optional(refusal) : std::nullopt;
 }
 
 }  // namespace tilewire::rpc

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "server/base/mutex.h"
@@ -45,32 +46,38 @@ class Backlog {
     bool runs_ = false;
   };
 
-  /// Whether a call that comes now is refused: the server is behind, and its owner has no smaller share of
-  /// those that wait than others.
-  bool Refuses(JobClass job, const std::string& owner, TimePoint now);
-  /// What the last call of that class that was let in had waited: what those refused may wait before they
-  /// come again.
-  Clock::duration Waited(JobClass job);
-
-  /// For how long the client of a call that `waited` for a thread is asked to hold back, by refusing it;
-  /// zero: it is served. Asked is when calls have waited longer than `late` for half as long, or the queue
-  /// has been nearly full; one call of a connection in that time, because refusing a small one costs hardly
-  /// less than serving it. `told`: until when its connection was asked to.
-  Clock::duration HoldsBack(JobClass job, Clock::duration waited, TimePoint now,
-                            std::atomic<TimePoint>* told);
+  struct Refusal {
+    Clock::duration waits{};  ///< calls like it, before they begin
+    Clock::duration hold{};   ///< how long it had better not come again
+  };
+  /// Whether a call that comes now, after it `waited` for a thread, is refused. Either because the server is
+  /// behind with its class, and its owner has no smaller share of those that wait than others; or so that its
+  /// client holds others back, too: where calls have waited longer than `late` for half as long, or the queue
+  /// has been nearly full. That is one call of a connection in the time it is asked to hold back, because
+  /// refusing a small one costs hardly less than serving it. `told`: until when its connection was asked to.
+  std::optional<Refusal> Refuses(JobClass job, const std::string& owner, Clock::duration waited,
+                                 TimePoint now, std::atomic<TimePoint>* told);
+  /// The queue had no place for a call: what to tell its client, where that is because of others like it, and
+  /// its connection was not told.
+  std::optional<Refusal> Full(JobClass job, TimePoint now, std::atomic<TimePoint>* told);
 
  private:
   static constexpr TimePoint kNever = TimePoint::max();
   struct Queue {
     std::map<std::string, int> waiting;  ///< of owners who have any
     int waits = 0, runs = 0;
-    Clock::duration waited{};         ///< by the last one that was admitted
-    Clock::duration gap{};            ///< between admissions while others wait
-    TimePoint admitted, late, well;   ///< when that last was so
-    bool crowded = false;             ///< others waited at the last admission
-    bool behind = false;              ///< refuses
-    TimePoint behind_since = kNever;  ///< others are asked to hold back
+    Clock::duration waited{};        ///< by the last one that was admitted
+    Clock::duration gap{};           ///< between admissions while others wait
+    TimePoint admitted, late, well;  ///< when that last was so
+    bool crowded = false;            ///< others waited at the last admission
+    bool behind = false;             ///< refuses
+    TimePoint asks_since = kNever;   ///< others are asked to hold back
   };
+  bool IsBehind(Queue* queue, const std::string& owner, TimePoint now) TILEWIRE_REQUIRES(mutex_);
+  /// Whether a connection is asked to hold back, `behind` after that became necessary: not if it was already.
+  static bool Asks(Refusal* refusal, Clock::duration behind, TimePoint now, std::atomic<TimePoint>* told);
+  /// Since when others are asked to hold back; `now` or later: they are not.
+  TimePoint AsksSince(Queue* queue, Clock::duration waited, TimePoint now) TILEWIRE_REQUIRES(mutex_);
   Queue& QueueOf(JobClass job) TILEWIRE_REQUIRES(mutex_) { return queues_[static_cast<size_t>(job)]; }
 
   const Clock::duration late_;

@@ -118,28 +118,30 @@ std::atomic<TimePoint>& Call::ToldToHoldBack() {
 }
 
 Status Call::RefusedLate(JobClass job, const std::string& share) {
-  Backlog& backlog = shared_->backlog;
-  const auto busy = [&](Clock::duration waits, Clock::duration hold) {
-    using Milliseconds = std::chrono::milliseconds;
-    record_.SetShed(job);
-    const std::string value = std::to_string(std::chrono::round<Milliseconds>(waits).count()) + " ms";
-    const auto late = std::chrono::round<Milliseconds>(backlog.late()).count();
-    return Status(
-        {.code = Code::kResourceExhausted,
-         .reason = "BUSY",
-         .message = "the server is behind: calls wait " + value + " before they begin; hold others back, too",
-         .field = std::string(job == JobClass::kSmall ? kSmallCallsWait : kBulkCallsWait),
-         .value = value,
-         .allowed = std::to_string(late) + " ms (--late-ms)",
-         .retry_after_ms = std::max(kLeastLateRetryMs, std::chrono::ceil<Milliseconds>(hold).count())});
-  };
-  const TimePoint now = Clock::now();
-  const Clock::duration waited = now - record_.arrived();
-  const Clock::duration hold = backlog.HoldsBack(job, waited, now, &ToldToHoldBack());
-  if (hold > hold.zero()) return busy(std::max(waited, backlog.Waited(job)), hold);
-  if (backlog.Refuses(job, share, engine().timer().Now()))
-    return busy(backlog.Waited(job), 2 * backlog.Waited(job));
-  return {};
+  const auto refusal = backlog().Refuses(job, share, Clock::now() - record_.arrived(), engine().timer().Now(),
+                                         &ToldToHoldBack());
+  return refusal ? Behind(job, *refusal) : Status();
+}
+
+Status Call::RefusedFull(JobClass job, Status status) {
+  if (status.reason() != "BUSY") return status;
+  const auto refusal = backlog().Full(job, engine().timer().Now(), &ToldToHoldBack());
+  return refusal ? Behind(job, *refusal) : status;
+}
+
+Status Call::Behind(JobClass job, const Backlog::Refusal& refusal) {
+  using Milliseconds = std::chrono::milliseconds;
+  record_.SetShed(job);
+  const std::string value = std::to_string(std::chrono::round<Milliseconds>(refusal.waits).count()) + " ms";
+  const auto late = std::chrono::round<Milliseconds>(backlog().late()).count();
+  return Status(
+      {.code = Code::kResourceExhausted,
+       .reason = "BUSY",
+       .message = "the server is behind: calls wait " + value + " before they begin; hold others back, too",
+       .field = std::string(job == JobClass::kSmall ? kSmallCallsWait : kBulkCallsWait),
+       .value = value,
+       .allowed = std::to_string(late) + " ms (--late-ms)",
+       .retry_after_ms = std::max(kLeastLateRetryMs, std::chrono::ceil<Milliseconds>(refusal.hold).count())});
 }
 
 Status Call::LateStatus(Late why) const {

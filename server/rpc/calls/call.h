@@ -67,6 +67,9 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// BUSY where too many others wait (Backlog): as soon as it is known which class it is of. `share`:
   /// share().
   Status RefusedLate(JobClass job, const std::string& share);
+  /// What to say to the client of a job that could not be opened: `status`, or what its other calls had
+  /// better know, too.
+  Status RefusedFull(JobClass job, Status status);
   Backlog& backlog() const { return shared_->backlog; }
   /// As Metadata::share.
   const std::string& share() const { return metadata_.share; }
@@ -90,7 +93,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// As of when the call came; null where everybody may do everything.
   const Policy* policy() const { return metadata_.judged_by->policy.get(); }
   Status LateStatus(Late why) const;
-  /// Until when its connection was asked to, one for all whose connections nobody knows.
+  Status Behind(JobClass job, const Backlog::Refusal& refusal);
+  /// Until when its connection was asked to hold back, one for all whose connections nobody knows.
   std::atomic<TimePoint>& ToldToHoldBack();
   /// Counts the call among its connection's, or refuses it.
   void EnterConnection();

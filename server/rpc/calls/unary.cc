@@ -105,7 +105,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
   Backlog::Place place(&call.backlog(), job_class, share, call.engine().timer().Now());
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
-  if (!opened) co_return opened.error();
+  if (!opened) co_return call.RefusedFull(job_class, std::move(opened).error());
   place.Admitted(call.engine().timer().Now());
   const std::shared_ptr<engine::Job> job = *opened;
   Helping helping(job);

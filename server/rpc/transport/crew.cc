@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "server/base/timing.h"
@@ -16,7 +18,7 @@ namespace {
 // once is served as it comes.
 constexpr int kTakesAtOnce = 32;
 // Of those in line between two looks at the queue.
-constexpr int kGoOnAtOnce = 4;
+constexpr size_t kGoOnAtOnce = 4;
 
 /// What the crew's thread that asks is doing.
 struct Duty {
@@ -58,37 +60,36 @@ void Crew::StaysBusy() {
 }
 
 bool Crew::IsBehind() {
-  return duty.crew != nullptr &&
-         (duty.taken > kTakesAtOnce || duty.crew->has_line_.load(std::memory_order_relaxed));
+  return duty.crew != nullptr && (duty.taken > kTakesAtOnce || duty.crew->has_line());
 }
 
 Clock::duration Crew::LongestWait(TimePoint now) {
-  if (duty.crew == nullptr || !duty.crew->has_line_.load(std::memory_order_relaxed)) return {};
-  const MutexLock lock(duty.crew->mutex_);
-  return duty.crew->line_.empty() ? Clock::duration{} : now - duty.crew->line_.front().since;
+  if (duty.crew == nullptr) return {};
+  const TimePoint since = duty.crew->first_since_.load(std::memory_order_relaxed);
+  return since < now ? now - since : Clock::duration{};
 }
 
 void Crew::Turn::await_suspend(std::coroutine_handle<> waits) {
   Crew* const crew = duty.crew;
+  const TimePoint now = Clock::now();
   const MutexLock lock(crew->mutex_);
-  crew->line_.push_back({.waits = waits, .since = Clock::now()});
-  crew->has_line_.store(true, std::memory_order_relaxed);
+  if (crew->line_.empty()) crew->first_since_.store(now, std::memory_order_relaxed);
+  crew->line_.push_back({.waits = waits, .since = now});
 }
 
 bool Crew::LetFirstGoOn() {
-  for (int i = 0; i < kGoOnAtOnce; ++i) {
-    std::coroutine_handle<> first;
-    {
-      const MutexLock lock(mutex_);
-      if (line_.empty()) return i > 0;
-      first = line_.front().waits;
-      line_.pop_front();
-      if (line_.empty()) has_line_.store(false, std::memory_order_relaxed);
-    }
-    Awaited::OfThisThread().Leave();
-    first.resume();
+  std::array<std::coroutine_handle<>, kGoOnAtOnce> first;
+  size_t count = 0;
+  {
+    const MutexLock lock(mutex_);
+    for (; count < first.size() && !line_.empty(); line_.pop_front()) first[count++] = line_.front().waits;
+    first_since_.store(line_.empty() ? kNobody : line_.front().since, std::memory_order_relaxed);
   }
-  return true;
+  for (size_t i = 0; i < count; ++i) {
+    Awaited::OfThisThread().Leave();
+    first[i].resume();
+  }
+  return count > 0;
 }
 
 void Crew::CallAnother(bool in_any_case) {
@@ -170,7 +171,7 @@ void Crew::Run() {
   duty.crew = this;
   Awaited& awaited = Awaited::OfThisThread();
   while (DoWhatIsThere()) {
-    if (has_line_.load(std::memory_order_relaxed) && LetFirstGoOn()) continue;
+    if (has_line() && LetFirstGoOn()) continue;
     if (awaited.any()) {
       awaited.Look();
     } else if (TakesTurn() && !DoNext()) {

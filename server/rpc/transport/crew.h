@@ -66,12 +66,14 @@ class Crew {
   };
 
  private:
+  static constexpr TimePoint kNobody = TimePoint::max();
   struct InLine {
     std::coroutine_handle<> waits;
     TimePoint since;
   };
 
   void Run();
+  bool has_line() const { return first_since_.load(std::memory_order_relaxed) != kNobody; }
   /// Lets those go on whose turn it is, a few; false: there were none.
   bool LetFirstGoOn();
   /// Does what there is, without waiting; false: the queue is shut down and empty.
@@ -97,7 +99,8 @@ class Crew {
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
-  std::atomic<bool> has_line_{false};
+  /// Since when who is first in line waits; kNobody: there is no line.
+  std::atomic<TimePoint> first_since_{kNobody};
 };
 
 }  // namespace tilewire::rpc
