@@ -99,8 +99,8 @@ class Client::Impl {
   Result<Reply> Attempts(CallSpec spec, bool streamed);
   Attempt Stream(const CallSpec& spec);
   Attempt Unary(const CallSpec& spec);
-  /// Returns when the server wants no calls like this one held back. BUSY where that is beyond the deadline,
-  /// or the call makes but one attempt.
+  /// Waits, once, until the server's hold on calls like this one is over. BUSY where that is beyond the
+  /// deadline, or the call makes but one attempt.
   Status AwaitHold(const CallSpec& spec);
   /// To the server and back; asked for once, and none where the server does not answer soon.
   std::optional<std::chrono::nanoseconds> RoundTrip(const CallOptions& options);

@@ -154,14 +154,13 @@ Status Client::Impl::Resolve(CallSpec* spec) {
 }
 
 Status Client::Impl::AwaitHold(const CallSpec& spec) {
-  for (;;) {
-    const auto now = Hold::Clock::now();
-    Status held = hold_.Refuse(spec, now);
-    if (held.ok() || spec.options.stop.stop_requested()) return {};
-    const std::chrono::milliseconds wait(held.detail()->retry_after_ms);
-    if (spec.options.max_attempts <= 1 || (spec.deadline && *spec.deadline - now <= wait)) return held;
-    Retry::Sleep(wait, spec.options.stop, spec.connect.wait);
-  }
+  const auto now = Hold::Clock::now();
+  Status held = hold_.Refuse(spec, now);
+  if (held.ok()) return {};
+  const std::chrono::milliseconds wait(held.detail()->retry_after_ms);
+  if (spec.options.max_attempts <= 1 || (spec.deadline && *spec.deadline - now <= wait)) return held;
+  Retry::Sleep(wait, spec.options.stop, spec.connect.wait);
+  return {};
 }
 
 Attempt Client::Impl::Unary(const CallSpec& spec) {

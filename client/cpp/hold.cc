@@ -9,6 +9,8 @@
 namespace tilewire::client {
 namespace {
 
+// Whatever a server says: ours ask for a quarter of a second at most.
+constexpr std::chrono::minutes kLongestHold{1};
 constexpr std::array kFields{kSmallCallsWait, kBulkCallsWait};  // [whether bulk]
 
 /// As the server tells jobs apart, as far as the client knows what the call is about.
@@ -42,7 +44,8 @@ void Hold::Learn(const Status& ended, Clock::time_point now) {
   const auto* const field = std::find(kFields.begin(), kFields.end(), detail.field);
   if (field == kFields.end() || detail.retry_after_ms <= 0) return;
   Until& until = until_[static_cast<size_t>(field - kFields.begin())];
-  const auto asked = now + std::chrono::milliseconds(detail.retry_after_ms);
+  const auto asked = now + std::min<std::chrono::milliseconds>(
+                               std::chrono::milliseconds(detail.retry_after_ms), kLongestHold);
   for (auto known = until.load(); known < asked && !until.compare_exchange_weak(known, asked);) {
   }
 }

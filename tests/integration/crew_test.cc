@@ -134,14 +134,12 @@ TEST_F(CrewTest, ManyCallsWaitInLineAndWhatHasBegunGoesFirst) {
   Crew crew(&queue_);
   const Ended ended{&queue_};
   std::promise<void> all;
-  for (int i = 0; i < kCalls; ++i)
-    works.Post(&queue_, [&, i] {
-      Call([&, i] {
-        order.push_back(i);
-        if (order.size() == kCalls + 1) all.set_value();
-      });
-    });
-  works.Post(&queue_, [&] { order.push_back(kCalls); });
+  const auto begins = [&](int i) {
+    order.push_back(i);
+    if (order.size() == kCalls + 1) all.set_value();
+  };
+  for (int i = 0; i < kCalls; ++i) works.Post(&queue_, [&, i] { Call([&, i] { begins(i); }); });
+  works.Post(&queue_, [&] { begins(kCalls); });
   crew.Start(1);
   all.get_future().wait();
   const auto begun = std::find(order.begin(), order.end(), kCalls) - order.begin();

@@ -114,14 +114,28 @@ TEST_F(BehindWithCalls, AsManyMayWaitAsRunHoweverLongThatTakes) {
   }
 }
 
-TEST_F(BehindWithCalls, WhoIsRefusedComesAgainAfterTwiceWhatCallsWait) {
+TEST_F(BehindWithCalls, OneThatIsRefusedIsToldOfOthersAndTheNextOnlyWhenToComeAgain) {
   Flood(1000, 3);
   FillUp();
-  const auto refusal = backlog_.Refuses(JobClass::kSmall, "ann", {}, now_, &told_);
-  ASSERT_TRUE(refusal);
-  EXPECT_GE(refusal->waits, milliseconds(10));
-  EXPECT_LE(refusal->waits, milliseconds(30));
-  EXPECT_EQ(refusal->hold, 2 * refusal->waits);
+  std::atomic<TimePoint> told{TimePoint{}};
+  const auto first = backlog_.Refuses(JobClass::kSmall, "ann", {}, now_, &told);
+  const auto second = backlog_.Refuses(JobClass::kSmall, "ann", {}, now_, &told);
+  ASSERT_TRUE(first && second);
+  EXPECT_TRUE(first->others);
+  EXPECT_FALSE(second->others);
+  EXPECT_GE(second->waits, milliseconds(10));
+  EXPECT_LE(second->waits, milliseconds(30));
+  EXPECT_EQ(second->hold, 2 * second->waits);
+}
+
+TEST_F(BehindWithCalls, AShortQueueIsNeverNearlyFull) {
+  for (const int queue_length : {0, 1, 15}) {
+    Backlog backlog(milliseconds(20), queue_length);
+    const Backlog::Place place(&backlog, JobClass::kSmall, "ann", now_);
+    for (int ms = 0; ms < 100; ++ms, now_ += milliseconds(1))
+      ASSERT_FALSE(backlog.Refuses(JobClass::kSmall, "bob", {}, now_, &told_));
+    EXPECT_FALSE(backlog.Full(JobClass::kSmall, now_, &told_));
+  }
 }
 
 /// Calls that waited for a thread.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,13 @@ TEST_F(ClientHold, WhatConcernsOneCallHoldsNoOther) {
   EXPECT_FALSE(Holds(kSmallCount));
 }
 
+TEST_F(ClientHold, IsNoLongerThanAMinuteWhateverTheServerSays) {
+  hold_.Learn(Refusal(kSmallCallsWait, std::numeric_limits<int64_t>::max()), now_);
+  EXPECT_TRUE(Holds(kSmallCount));
+  now_ += 61s;
+  EXPECT_FALSE(Holds(kSmallCount));
+}
+
 /// A minute: no test lasts as long.
 FakeBehaviour BehindForAMinute() {
   FakeBehaviour behaviour;
@@ -133,12 +141,14 @@ TEST(ClientHeldBack, WaitsAsLongAndGoesOn) {
   FakeBehaviour behaviour = BehindForAMinute();
   behaviour.pushback_ms = 50;
   FakeServer server(behaviour);
+  const auto start = Hold::Clock::now();
   Client client = Client::Connect(server.address());
   const Pair pair({kSmallCount});
   EXPECT_FALSE(client.Rmse(pair.A(), pair.B(), {}, {.form = CallForm::kUnary, .max_attempts = 1}));
   const auto reply = client.Rmse(pair.A(), pair.B(), {}, {.form = CallForm::kUnary});
   ASSERT_TRUE(reply) << reply.error().ToString();
   EXPECT_EQ(server.log().calls, 2) << "the refused one, and one that was let in";
+  EXPECT_GE(Hold::Clock::now() - start, 50ms);
 }
 
 TEST(ClientHeldBack, NobodyWaitsBeyondHisDeadline) {

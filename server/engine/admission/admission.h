@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "kernels/array/status.h"
@@ -34,6 +35,9 @@
 #include "server/engine/admission/waiting_room.h"
 
 namespace tilewire::engine {
+
+/// How the message begins of a refusal because the queue has no place for anybody (BUSY without a field).
+inline constexpr std::string_view kQueueFull = "the queue is full:";
 
 /// What a job holds from admission to its end. Bytes as the pools round them.
 struct Demand {

@@ -34,7 +34,7 @@ Status Admission::MakePlace(const Demand& demand, Settlement* settlement) {
   if (room_.size() < static_cast<size_t>(limits_.queue_length)) return {};
   const std::shared_ptr<Waiter> last = TakeOut(room_.WhoMakesRoomFor(demand.owner), false);
   if (!last)
-    return Busy("the queue is full: " + std::to_string(room_.size()) +
+    return Busy(std::string(kQueueFull) + " " + std::to_string(room_.size()) +
                     " requests wait; allowed: " + std::to_string(limits_.queue_length) + " (--queue-length)",
                 kQueueRetryMs);
   timer_->Cancel(last->timer);

@@ -10,7 +10,7 @@ namespace {
 // Of what calls wait and have waited too long: clients that hold back for so long leave time to make up for
 // it, and do not come again all at once.
 constexpr int kLeastPercent = 75, kMostPercent = 225;
-constexpr std::chrono::milliseconds kLongestHold{250};
+constexpr std::chrono::milliseconds kShortestHold{5}, kLongestHold{250};
 
 }  // namespace
 
@@ -78,8 +78,10 @@ bool Backlog::Asks(Refusal* refusal, Clock::duration behind, TimePoint now, std:
   if (now < until) return false;
   static thread_local std::minstd_rand random{std::random_device{}()};
   const int percent = std::uniform_int_distribution(kLeastPercent, kMostPercent)(random);
-  refusal->hold = std::min<Clock::duration>((refusal->waits + behind) * percent / 100, kLongestHold);
-  return told->compare_exchange_strong(until, now + refusal->hold);
+  refusal->hold =
+      std::clamp<Clock::duration>((refusal->waits + behind) * percent / 100, kShortestHold, kLongestHold);
+  refusal->others = told->compare_exchange_strong(until, now + refusal->hold);
+  return refusal->others;
 }
 
 std::optional<Backlog::Refusal> Backlog::Full(JobClass job, TimePoint now, std::atomic<TimePoint>* told) {
@@ -107,8 +109,9 @@ std::optional<Backlog::Refusal> Backlog::Refuses(JobClass job, const std::string
     behind = IsBehind(&queue, owner, now);
     refusal.waits = std::max(waited, queue.waits > 0 ? queue.waited : Clock::duration{});
   }
-  if (since < now && now - since >= late_ / 2 && Asks(&refusal, now - since, now, told)) return refusal;
-  refusal.hold = 2 * refusal.waits;
+  const Clock::duration asks = since < now ? now - since : Clock::duration{};
+  if ((behind || (since < now && asks >= late_ / 2)) && Asks(&refusal, asks, now, told)) return refusal;
+  refusal.hold = std::clamp<Clock::duration>(2 * refusal.waits, kShortestHold, kLongestHold);
   return behind ? std::optional(refusal) : std::nullopt;
 }
 

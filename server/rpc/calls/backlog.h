@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <climits>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ enum class JobClass : uint8_t { kSmall, kBulk };
 class Backlog {
  public:
   /// `late` 0: nobody is refused for it. `queue_length`: of calls that may wait, the engine's.
-  Backlog(Clock::duration late, int queue_length) : late_(late), nearly_full_(queue_length * 7 / 8) {}
+  Backlog(Clock::duration late, int queue_length)
+      : late_(late), nearly_full_(queue_length < kLongQueue ? INT_MAX : queue_length * 7 / 8) {}
   Clock::duration late() const { return late_; }
 
   /// A call on its way through the queue. Used by one thread at a time; `backlog` outlives it.
@@ -49,6 +51,7 @@ class Backlog {
   struct Refusal {
     Clock::duration waits{};  ///< calls like it, before they begin
     Clock::duration hold{};   ///< how long it had better not come again
+    bool others = false;      ///< nor others like it of its connection
   };
   /// Whether a call that comes now, after it `waited` for a thread, is refused. Either because the server is
   /// behind with its class, and its owner has no smaller share of those that wait than others; or so that its
@@ -62,6 +65,7 @@ class Backlog {
   std::optional<Refusal> Full(JobClass job, TimePoint now, std::atomic<TimePoint>* told);
 
  private:
+  static constexpr int kLongQueue = 16;  ///< a shorter one is nearly full by a call or two
   static constexpr TimePoint kNever = TimePoint::max();
   struct Queue {
     std::map<std::string, int> waiting;  ///< of owners who have any

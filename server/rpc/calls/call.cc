@@ -10,9 +10,6 @@
 namespace tilewire::rpc {
 namespace {
 
-// The least that those who are refused because the server is behind are asked to wait.
-constexpr int64_t kLeastLateRetryMs = 5;
-
 engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
   return {.rates = {.calls_per_second = static_cast<double>(limits.calls_per_second),
                     .bytes_per_second = static_cast<double>(limits.bytes_per_second)},
@@ -113,19 +110,21 @@ void Call::Ended(const Status& status, std::optional<Timing> timing) {
   AddRetryPushback(status, &context_);
 }
 
-std::atomic<TimePoint>& Call::ToldToHoldBack() {
-  return record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
+std::atomic<TimePoint>& Call::ToldToHoldBack(JobClass job) {
+  auto& told = record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
+  return told[static_cast<size_t>(job)];
 }
 
 Status Call::RefusedLate(JobClass job, const std::string& share) {
   const auto refusal = backlog().Refuses(job, share, Clock::now() - record_.arrived(), engine().timer().Now(),
-                                         &ToldToHoldBack());
+                                         &ToldToHoldBack(job));
   return refusal ? Behind(job, *refusal) : Status();
 }
 
 Status Call::RefusedFull(JobClass job, Status status) {
-  if (status.reason() != "BUSY") return status;
-  const auto refusal = backlog().Full(job, engine().timer().Now(), &ToldToHoldBack());
+  // Of all BUSY this one alone: what is a caller's own concerns no other call.
+  if (!status.message().starts_with(engine::kQueueFull) || !status.detail()->field.empty()) return status;
+  const auto refusal = backlog().Full(job, engine().timer().Now(), &ToldToHoldBack(job));
   return refusal ? Behind(job, *refusal) : status;
 }
 
@@ -133,15 +132,17 @@ Status Call::Behind(JobClass job, const Backlog::Refusal& refusal) {
   using Milliseconds = std::chrono::milliseconds;
   record_.SetShed(job);
   const std::string value = std::to_string(std::chrono::round<Milliseconds>(refusal.waits).count()) + " ms";
+  const int64_t hold_ms = std::chrono::ceil<Milliseconds>(refusal.hold).count();
+  const std::string message = "the server is behind: calls wait " + value + " before they begin";
+  if (!refusal.others) return Busy(message + " (--late-ms)", hold_ms);
   const auto late = std::chrono::round<Milliseconds>(backlog().late()).count();
-  return Status(
-      {.code = Code::kResourceExhausted,
-       .reason = "BUSY",
-       .message = "the server is behind: calls wait " + value + " before they begin; hold others back, too",
-       .field = std::string(job == JobClass::kSmall ? kSmallCallsWait : kBulkCallsWait),
-       .value = value,
-       .allowed = std::to_string(late) + " ms (--late-ms)",
-       .retry_after_ms = std::max(kLeastLateRetryMs, std::chrono::ceil<Milliseconds>(refusal.hold).count())});
+  return Status({.code = Code::kResourceExhausted,
+                 .reason = "BUSY",
+                 .message = message + "; hold others back, too",
+                 .field = std::string(job == JobClass::kSmall ? kSmallCallsWait : kBulkCallsWait),
+                 .value = value,
+                 .allowed = std::to_string(late) + " ms (--late-ms)",
+                 .retry_after_ms = hold_ms});
 }
 
 Status Call::LateStatus(Late why) const {

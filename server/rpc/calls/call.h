@@ -95,7 +95,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   Status LateStatus(Late why) const;
   Status Behind(JobClass job, const Backlog::Refusal& refusal);
   /// Until when its connection was asked to hold back, one for all whose connections nobody knows.
-  std::atomic<TimePoint>& ToldToHoldBack();
+  std::atomic<TimePoint>& ToldToHoldBack(JobClass job);
   /// Counts the call among its connection's, or refuses it.
   void EnterConnection();
   /// Whether it goes on for as long as its client likes, and counts as such.

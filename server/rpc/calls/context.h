@@ -1,6 +1,7 @@
 // What the calls of a server share.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -33,7 +34,8 @@ struct CallContext {
   double idle_seconds = 30;
   double least_rate = 0;  ///< bytes a second of each job, while others wait; 0: any
   Backlog backlog;        ///< of unary calls
-  std::atomic<TimePoint> told_to_hold_back{TimePoint{}};  ///< connections that nobody knows (Backlog)
+  std::array<std::atomic<TimePoint>, 2> told_to_hold_back{
+      TimePoint{}, TimePoint{}};  ///< connections that nobody knows (Backlog)
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.

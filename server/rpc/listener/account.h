@@ -1,6 +1,7 @@
 // What is known of one connection beside its bytes: what calls told of it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -14,7 +15,8 @@ struct ConnectionAccount {
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
-  std::atomic<TimePoint> told_to_hold_back{TimePoint{}};  ///< until then (Backlog)
+  std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{},
+                                                          TimePoint{}};  ///< until then (Backlog)
   std::atomic<int64_t> window{0};  ///< bytes that each of its streams may send unread; 0: a near one
 
   ConnectionUse use;  ///< by calls, of what --…-per-connection bound

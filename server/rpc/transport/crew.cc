@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <array>
-#include <cstddef>
 #include <utility>
 
 #include "server/base/timing.h"
@@ -18,7 +16,9 @@ namespace {
 // once is served as it comes.
 constexpr int kTakesAtOnce = 32;
 // Of those in line between two looks at the queue.
-constexpr size_t kGoOnAtOnce = 4;
+constexpr int kGoOnAtOnce = 4;
+// Events before those in line have their turn, too.
+constexpr int kEventsAtOnce = 64;
 
 /// What the crew's thread that asks is doing.
 struct Duty {
@@ -78,23 +78,24 @@ void Crew::Turn::await_suspend(std::coroutine_handle<> waits) {
 }
 
 bool Crew::LetFirstGoOn() {
-  std::array<std::coroutine_handle<>, kGoOnAtOnce> first;
-  size_t count = 0;
-  {
-    const MutexLock lock(mutex_);
-    for (; count < first.size() && !line_.empty(); line_.pop_front()) first[count++] = line_.front().waits;
-    first_since_.store(line_.empty() ? kNobody : line_.front().since, std::memory_order_relaxed);
-  }
-  for (size_t i = 0; i < count; ++i) {
+  for (int i = 0; i < kGoOnAtOnce; ++i) {
+    std::coroutine_handle<> first;
+    {
+      const MutexLock lock(mutex_);
+      if (line_.empty()) return i > 0;
+      first = line_.front().waits;
+      line_.pop_front();
+      first_since_.store(line_.empty() ? kNobody : line_.front().since, std::memory_order_relaxed);
+    }
     Awaited::OfThisThread().Leave();
-    first[i].resume();
+    first.resume();
   }
-  return count > 0;
+  return true;
 }
 
 void Crew::CallAnother(bool in_any_case) {
   const MutexLock lock(mutex_);
-  if (waited_for_ || calls_ > 0 || resting_ == 0 || (!in_any_case && awake_ < 2)) return;
+  if ((waited_for_ && line_.empty()) || calls_ > 0 || resting_ == 0 || (!in_any_case && awake_ < 2)) return;
   ++calls_;
   called_.NotifyOne();
 }
@@ -107,6 +108,7 @@ void Crew::End() {
 
 bool Crew::TakesTurn() {
   const MutexLock lock(mutex_);
+  if (!line_.empty()) return false;
   if (!waited_for_ && !ended_) {
     waited_for_ = true;
     return true;
@@ -123,7 +125,7 @@ bool Crew::TakesTurn() {
 bool Crew::DoWhatIsThere() {
   void* tag = nullptr;
   bool ok = false;
-  for (;;) {
+  for (int events = 0; events < kEventsAtOnce || !has_line(); ++events) {
     switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
       case grpc::CompletionQueue::TIMEOUT:
         duty.taken = 0;
@@ -136,6 +138,7 @@ bool Crew::DoWhatIsThere() {
         static_cast<Event*>(tag)->Complete(ok);
     }
   }
+  return true;
 }
 
 bool Crew::Next(TimePoint begin, void** tag, bool* ok) const {
