@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <string_view>
 
 #include "client/cpp/call_spec.h"
 #include "kernels/array/status.h"
