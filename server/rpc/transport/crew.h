@@ -56,8 +56,8 @@ class Crew {
   /// How long who waits longest for his turn has waited; zero where nobody does, and on other threads.
   static Clock::duration LongestWait(TimePoint now);
   /// Awaited by a coroutine on one of its threads: goes on, on any of them, when those before it have gone on
-  /// and the queue is empty, or has had its share. So calls wait where one knows since when, and not in gRPC, where nobody does;
-  /// and what has begun goes before what has not.
+  /// and the queue is empty, or has had its share. So calls wait where one knows since when, and not in gRPC,
+  /// where nobody does; and what has begun goes before what has not.
   class Turn {
    public:
     bool await_ready() const noexcept { return false; }
