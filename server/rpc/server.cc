@@ -21,7 +21,7 @@ namespace {
 class ServerImpl final : public Server {
  public:
   ServerImpl(engine::Engine* engine, CallObserver* observer, const ServerOptions& options)
-      : options_(options), shared_(options.late, engine->options().queue_length) {
+      : options_(options), shared_(options.late) {
     shared_.engine = engine;
     shared_.observer = observer;
     shared_.drop_soon = [engine](std::shared_ptr<const void> hold) { engine->DropSoon(std::move(hold)); };

@@ -84,10 +84,6 @@ Detached Services::AcceptUnary(std::string method, grpc::ServerCompletionQueue* 
     Crew::Took(call->request.Length() > kQuicklyTakenBytes);
     call->Started();
     RunUnary(std::move(call), handler);
-    // No more than it takes to know that calls wait too long: the others are left to gRPC, which forgets
-    // without any effort what is cancelled meanwhile.
-    const Clock::duration late = shared_->backlog.late();
-    if (late > late.zero() && Crew::LongestWait(Clock::now()) > late * 3 / 2) co_await Crew::Turn();
   }
 }
 

@@ -120,9 +120,9 @@ TEST_F(CrewTest, WhoIsBusyIsRelieved) {
   go_on.set_value();
 }
 
-Detached Call(std::function<void()> begins) {
+Detached Call(std::function<void()> begins, const void* whose = nullptr) {
   Crew::Took(false);
-  if (Crew::IsBehind()) co_await Crew::Turn();
+  if (Crew::IsBehind()) co_await Crew::Turn(whose);
   begins();
 }
 
@@ -149,6 +149,31 @@ TEST_F(CrewTest, ManyCallsWaitInLineAndWhatHasBegunGoesFirst) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << "each in his turn";
 }
 
+/// Of sixty calls at once of three, all but the first of the first one wait in line.
+TEST_F(CrewTest, OneOfEachCanGoFirst) {
+  std::string order;
+  Works works;
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  std::promise<void> all;
+  const std::string callers = std::string(50, 'a') + "bbbbbccccc";
+  for (const char& who : callers)
+    works.Post(&queue_, [&] {
+      Call(
+          [&] {
+            order.push_back(who);
+            if (order.size() == callers.size()) all.set_value();
+          },
+          &callers[callers.find(who)]);
+    });
+  works.Post(&queue_, [] { Crew::OneOfEachFirst(); });
+  crew.Start(1);
+  all.get_future().wait();
+  const size_t at = order.find('b');
+  ASSERT_GE(at, 33U) << "as many are served as they come, and one of the first in line";
+  EXPECT_EQ(order.substr(at), "bc" + std::string(49 - at + 1, 'a') + "bbbbcccc") << order;
+}
+
 TEST_F(CrewTest, WhoWaitsInLineIsTakenByAnyThreadAndNobodyIsForgotten) {
   constexpr int kCalls = 2000;
   std::atomic<int> begun{0};
@@ -169,7 +194,7 @@ TEST_F(CrewTest, WhoWaitsInLineIsTakenByAnyThreadAndNobodyIsForgotten) {
 
 TEST_F(CrewTest, NobodyWaitsOnOtherThreads) {
   EXPECT_FALSE(Crew::IsBehind());
-  EXPECT_EQ(Crew::LongestWait(Clock::now()), Clock::duration{});
+  Crew::OneOfEachFirst();
 }
 
 TEST_F(CrewTest, WhatWaitedAlreadyBringsMoreThreads) {

@@ -6,6 +6,7 @@
 
 #include "kernels/array/busy.h"
 #include "server/rpc/conversions/status.h"
+#include "server/rpc/transport/crew.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -101,6 +102,7 @@ Status Call::FinalStatus(const Status& status) const {
 }
 
 void Call::Ended(const Status& status, std::optional<Timing> timing) {
+  passage_.reset();
   if (!timing) {
     const auto job = job_.get();
     // A joined stream tells only that it was there.
@@ -110,31 +112,53 @@ void Call::Ended(const Status& status, std::optional<Timing> timing) {
   AddRetryPushback(status, &context_);
 }
 
-std::atomic<TimePoint>& Call::ToldToHoldBack(JobClass job) {
+Throttle& Call::throttle() {
+  const bool far = record_.account() && record_.account()->window != 0;
+  return shared_->throttles[far ? 1 : 0][static_cast<size_t>(passes_as_)];
+}
+
+Status Call::Comes(JobClass job) {
+  if (passage_ && passes_as_ == job) return {};
+  passes_as_ = job;
+  passage_.emplace(&throttle());
+  // What waits already came from all connections that are to be asked.
+  if (throttle().Look(engine().timer().Now())) Crew::OneOfEachFirst();
+  return HeldBack();
+}
+
+Status Call::HeldBack() {
   auto& told = record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
-  return told[static_cast<size_t>(job)];
+  const auto hold = throttle().Asks(record_.account() ? record_.account()->phase : 0, engine().timer().Now(),
+                                    &told[static_cast<size_t>(passes_as_)]);
+  return hold ? Behind(passes_as_, *hold, true) : Status();
+}
+
+Status Call::IsOld() {
+  const auto hold = throttle().IsOld(Clock::now() - record_.arrived(), engine().timer().Now());
+  return hold ? Behind(passes_as_, *hold, false) : Status();
+}
+
+void Call::FoundNoPlace(const Status& status) {
+  // Of all BUSY this one alone: what is a caller's own concerns no other call.
+  if (status.message().starts_with(engine::kQueueFull) && status.detail()->field.empty())
+    passage_->FindsNoPlace();
 }
 
 Status Call::RefusedLate(JobClass job, const std::string& share) {
-  const auto refusal = backlog().Refuses(job, share, Clock::now() - record_.arrived(), engine().timer().Now(),
-                                         &ToldToHoldBack(job));
-  return refusal ? Behind(job, *refusal) : Status();
+  const auto waits = backlog().Refuses(job, share, engine().timer().Now());
+  if (!waits) return {};
+  constexpr std::chrono::milliseconds kShortest{5}, kLongest{250};
+  return Behind(job, {.waits = *waits, .hold = std::clamp<Clock::duration>(2 * *waits, kShortest, kLongest)},
+                false);
 }
 
-Status Call::RefusedFull(JobClass job, Status status) {
-  // Of all BUSY this one alone: what is a caller's own concerns no other call.
-  if (!status.message().starts_with(engine::kQueueFull) || !status.detail()->field.empty()) return status;
-  const auto refusal = backlog().Full(job, engine().timer().Now(), &ToldToHoldBack(job));
-  return refusal ? Behind(job, *refusal) : status;
-}
-
-Status Call::Behind(JobClass job, const Backlog::Refusal& refusal) {
+Status Call::Behind(JobClass job, const Throttle::Hold& hold, bool others) {
   using Milliseconds = std::chrono::milliseconds;
   record_.SetShed(job);
-  const std::string value = std::to_string(std::chrono::round<Milliseconds>(refusal.waits).count()) + " ms";
-  const int64_t hold_ms = std::chrono::ceil<Milliseconds>(refusal.hold).count();
+  const std::string value = std::to_string(std::chrono::round<Milliseconds>(hold.waits).count()) + " ms";
+  const int64_t hold_ms = std::chrono::ceil<Milliseconds>(hold.hold).count();
   const std::string message = "the server is behind: calls wait " + value + " before they begin";
-  if (!refusal.others) return Busy(message + " (--late-ms)", hold_ms);
+  if (!others) return Busy(message + " (--late-ms)", hold_ms);
   const auto late = std::chrono::round<Milliseconds>(backlog().late()).count();
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",

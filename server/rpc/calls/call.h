@@ -64,12 +64,21 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   Status FinalStatus(const Status& status) const;
   /// As Record::Took.
   void Took(size_t message_bytes) { record_.Took(message_bytes); }
+  /// It came, and waits as a call of `job` (Throttle), or turns out to be one of the other class: BUSY where
+  /// its connection is asked to hold such calls back.
+  Status Comes(JobClass job);
+  /// The same, later.
+  Status HeldBack();
+  /// BUSY where it waited too long for a thread, because of calls that came before clients were asked to hold
+  /// back.
+  Status IsOld();
+  /// It could not begin.
+  void FoundNoPlace(const Status& status);
+  /// It waits no longer, but runs until it has Ended.
+  void Begins() { passage_->Begins(); }
   /// BUSY where too many others wait (Backlog): as soon as it is known which class it is of. `share`:
   /// share().
   Status RefusedLate(JobClass job, const std::string& share);
-  /// What to say to the client of a job that could not be opened: `status`, or what its other calls had
-  /// better know, too.
-  Status RefusedFull(JobClass job, Status status);
   Backlog& backlog() const { return shared_->backlog; }
   /// As Metadata::share.
   const std::string& share() const { return metadata_.share; }
@@ -93,9 +102,10 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// As of when the call came; null where everybody may do everything.
   const Policy* policy() const { return metadata_.judged_by->policy.get(); }
   Status LateStatus(Late why) const;
-  Status Behind(JobClass job, const Backlog::Refusal& refusal);
-  /// Until when its connection was asked to hold back, one for all whose connections nobody knows.
-  std::atomic<TimePoint>& ToldToHoldBack(JobClass job);
+  /// Of the calls that it waits with.
+  Throttle& throttle();
+  /// BUSY, since calls like it wait for so long. `others` had better not come for as long, either.
+  Status Behind(JobClass job, const Throttle::Hold& hold, bool others);
   /// Counts the call among its connection's, or refuses it.
   void EnterConnection();
   /// Whether it goes on for as long as its client likes, and counts as such.
@@ -109,6 +119,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   CallJob job_{shared_->engine};
   Cancellation cancellation_{&context_, &shared_->running, &job_};
   IdleWatch idle_watch_;
+  std::optional<Throttle::Passage> passage_;  ///< not empty while it waits or runs
+  JobClass passes_as_ = JobClass::kSmall;
   bool is_stream_ = false;      ///< as is_stream(), for the destructor
   bool in_connection_ = false;  ///< whether it counts among its connection's
   std::string streams_as_;      ///< among whose streams it counts; empty: nobody's

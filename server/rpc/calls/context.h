@@ -13,6 +13,7 @@
 #include "server/rpc/calls/observer.h"
 #include "server/rpc/calls/own_streams.h"
 #include "server/rpc/calls/running.h"
+#include "server/rpc/calls/throttle.h"
 #include "server/rpc/identity/credential_files.h"
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/account.h"
@@ -22,8 +23,9 @@ namespace tilewire::rpc {
 
 /// Outlives the calls.
 struct CallContext {
-  /// As Backlog.
-  CallContext(Clock::duration late, int queue_length) : backlog(late, queue_length) {}
+  /// As Backlog and Throttle.
+  explicit CallContext(Clock::duration late)
+      : backlog(late), throttles{{{{Throttle(late), Throttle(late)}}, {{Throttle(late), Throttle(late)}}}} {}
 
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
@@ -34,8 +36,9 @@ struct CallContext {
   double idle_seconds = 30;
   double least_rate = 0;  ///< bytes a second of each job, while others wait; 0: any
   Backlog backlog;        ///< of unary calls
+  std::array<std::array<Throttle, 2>, 2> throttles;  ///< of them, too: [of far connections][JobClass]
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{
-      TimePoint{}, TimePoint{}};  ///< connections that nobody knows (Backlog)
+      TimePoint{}, TimePoint{}};  ///< connections that nobody knows (Throttle)
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.

@@ -86,10 +86,21 @@ int64_t BytesToPlace(const UnaryRequest& request) {
   return bytes;
 }
 
+/// What is sent tells already that a job is no small one; the others are taken for small until they are read.
+JobClass SentClass(const UnaryCall& call) {
+  return call.request.Length() > static_cast<size_t>(kSmallJobBytes + kMaxHeaderBytes) ? JobClass::kBulk
+                                                                                       : JobClass::kSmall;
+}
+
 Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* reply) {
+  if (Status status = call.Comes(SentClass(call)); !status.ok()) co_return status;
+  if (Crew::IsBehind()) {
+    co_await Crew::Turn(call.account().get());
+    if (Status status = call.HeldBack(); !status.ok()) co_return status;
+    if (Status status = call.IsOld(); !status.ok()) co_return status;
+  }
   const std::string& share = call.share();
-  // What is sent tells already that a job is no small one.
-  if (call.request.Length() > static_cast<size_t>(kSmallJobBytes + kMaxHeaderBytes))
+  if (SentClass(call) == JobClass::kBulk)
     if (Status status = call.RefusedLate(JobClass::kBulk, share); !status.ok()) co_return status;
   Received message;
   if (Status status = message.Take(&call.request); !status.ok()) co_return status;
@@ -102,11 +113,16 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   request->options.helped = true;
   const JobClass job_class = ClassOf(*request->operation);
   if (BytesToPlace(*request) > kSmallJobBytes) Crew::StaysBusy();
+  if (Status status = call.Comes(job_class); !status.ok()) co_return status;
   if (Status status = call.RefusedLate(job_class, share); !status.ok()) co_return status;
   Backlog::Place place(&call.backlog(), job_class, share, call.engine().timer().Now());
   auto opened = co_await call.OpenJob(std::move(request->operation), std::move(request->options));
-  if (!opened) co_return call.RefusedFull(job_class, std::move(opened).error());
+  if (!opened) {
+    call.FoundNoPlace(opened.error());
+    co_return std::move(opened).error();
+  }
   place.Admitted(call.engine().timer().Now());
+  call.Begins();
   const std::shared_ptr<engine::Job> job = *opened;
   Helping helping(job);
   if (Status fed = co_await FeedAll(call, job, request->view); !fed.ok()) {
@@ -161,7 +177,6 @@ Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
 }
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
-  if (Crew::IsBehind()) co_await Crew::Turn();
   call->Took(call->request.Length());
   grpc::ByteBuffer reply;
   Status served = call->refused();

@@ -13,6 +13,14 @@ double Gained(uint64_t* last, uint64_t now) {
 
 }  // namespace
 
+double ConnectionAccount::NextPhase() {
+  // Multiples of the golden ratio: however many follow each other, they are evenly spread.
+  constexpr double kGolden = 0.6180339887498949;
+  static std::atomic<uint32_t> accounts{0};
+  const double at = kGolden * accounts.fetch_add(1, std::memory_order_relaxed);
+  return at - std::floor(at);
+}
+
 void Burden::Update(double seconds, uint64_t received_bytes, const ConnectionAccount& account) {
   const double kept = std::exp2(-seconds / kHalfLifeSeconds);
   const double taken = Gained(&messages_, account.message_bytes) * (1 + kFraming);

@@ -15,11 +15,15 @@ struct ConnectionAccount {
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
-  std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{},
-                                                          TimePoint{}};  ///< until then (Backlog)
-  std::atomic<int64_t> window{0};  ///< bytes that each of its streams may send unread; 0: a near one
+  /// Of unary calls, small and bulk: until when it need not be asked to hold them back (Throttle),
+  std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};
+  const double phase = NextPhase();  ///< and when it is, in [0, 1): far from those that came shortly before
+  std::atomic<int64_t> window{0};    ///< bytes that each of its streams may send unread; 0: a near one
 
   ConnectionUse use;  ///< by calls, of what --…-per-connection bound
+
+ private:
+  static double NextPhase();
 };
 
 /// What one connection seems to cost, from its account and the bytes that its socket received. Both sums

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "server/base/timing.h"
@@ -63,18 +65,19 @@ bool Crew::IsBehind() {
   return duty.crew != nullptr && (duty.taken > kTakesAtOnce || duty.crew->has_line());
 }
 
-Clock::duration Crew::LongestWait(TimePoint now) {
-  if (duty.crew == nullptr) return {};
-  const TimePoint since = duty.crew->first_since_.load(std::memory_order_relaxed);
-  return since < now ? now - since : Clock::duration{};
-}
-
 void Crew::Turn::await_suspend(std::coroutine_handle<> waits) {
   Crew* const crew = duty.crew;
-  const TimePoint now = Clock::now();
   const MutexLock lock(crew->mutex_);
-  if (crew->line_.empty()) crew->first_since_.store(now, std::memory_order_relaxed);
-  crew->line_.push_back({.waits = waits, .since = now});
+  crew->line_.push_back({.waits = waits, .whose = whose_});
+  crew->line_length_.store(crew->line_.size(), std::memory_order_relaxed);
+}
+
+void Crew::OneOfEachFirst() {
+  if (duty.crew == nullptr) return;
+  const MutexLock lock(duty.crew->mutex_);
+  std::unordered_set<const void*> seen;
+  std::stable_partition(duty.crew->line_.begin(), duty.crew->line_.end(),
+                        [&](const InLine& one) { return seen.insert(one.whose).second; });
 }
 
 bool Crew::LetFirstGoOn() {
@@ -85,7 +88,7 @@ bool Crew::LetFirstGoOn() {
       if (line_.empty()) return i > 0;
       first = line_.front().waits;
       line_.pop_front();
-      first_since_.store(line_.empty() ? kNobody : line_.front().since, std::memory_order_relaxed);
+      line_length_.store(line_.size(), std::memory_order_relaxed);
     }
     Awaited::OfThisThread().Leave();
     first.resume();

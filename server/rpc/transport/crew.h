@@ -53,27 +53,31 @@ class Crew {
   /// Whether calls that this thread takes had better wait for their turn: it took many and still finds more,
   /// or others wait for theirs. False on other threads.
   static bool IsBehind();
-  /// How long who waits longest for his turn has waited; zero where nobody does, and on other threads.
-  static Clock::duration LongestWait(TimePoint now);
   /// Awaited by a coroutine on one of its threads: goes on, on any of them, when those before it have gone on
   /// and the queue is empty, or has had its share. So calls wait where one knows since when, and not in gRPC,
   /// where nobody does; and what has begun goes before what has not.
   class Turn {
    public:
+    /// `whose` it is, for OneOfEachFirst.
+    explicit Turn(const void* whose) : whose_(whose) {}
     bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> waits);
     void await_resume() const noexcept {}
+
+   private:
+    const void* const whose_;
   };
+  /// One of each whose calls are in the line of this thread's crew has its turn next. No-op on other threads.
+  static void OneOfEachFirst();
 
  private:
-  static constexpr TimePoint kNobody = TimePoint::max();
   struct InLine {
     std::coroutine_handle<> waits;
-    TimePoint since;
+    const void* whose;
   };
 
   void Run();
-  bool has_line() const { return first_since_.load(std::memory_order_relaxed) != kNobody; }
+  bool has_line() const { return line_length_.load(std::memory_order_relaxed) > 0; }
   /// Lets those go on whose turn it is, a few; false: there were none.
   bool LetFirstGoOn();
   /// Does what there is, without waiting; false: the queue is shut down and empty.
@@ -99,8 +103,7 @@ class Crew {
   int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
-  /// Since when who is first in line waits; kNobody: there is no line.
-  std::atomic<TimePoint> first_since_{kNobody};
+  std::atomic<size_t> line_length_{0};
 };
 
 }  // namespace tilewire::rpc

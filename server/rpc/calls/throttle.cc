@@ -1,0 +1,183 @@
+#include "server/rpc/calls/throttle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tilewire::rpc {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+// Often enough to see growth before it is long, and not so often that a few calls are taken for it.
+constexpr std::chrono::milliseconds kLook{5};
+// Until a connection is asked again where its calls keep coming: it sent them before it knew, for its clients
+// are far away or its socket was full, or the call that told it was given up.
+constexpr std::chrono::milliseconds kAgain{100};
+constexpr std::chrono::milliseconds kLongestCycle{256}, kShortestHold{5};
+
+// Of `late`: what a call is to wait where there are too many,
+constexpr double kTarget = 0.25;
+// and what it is about to wait before there are.
+constexpr double kLong = 0.8, kSoonLong = 1.6;
+// Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
+// what comes beyond what can be done; much of it, so that one look is enough.
+constexpr double kGrows = 1.5, kForgets = 1.0125, kMore = 1.1, kFast = 1.5;
+// While nobody waits the rate is not known, and taken to be larger by so much in a second than it was.
+constexpr double kMoreASecond = 1;
+// Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
+// back all would be so old.
+constexpr double kOld = 1.5;
+constexpr std::chrono::milliseconds kUntilAllKnow{150};
+// Seconds: how far ahead one looks; in which time one makes up for what waits; over which what came is
+// compared with what might. What is asked shows a hundredth of a second later and more, so no sooner.
+constexpr double kAhead = 20e-3, kMakeUp = 60e-3, kMean = 80e-3;
+// Calls that may come at once: from so many callers of their own, each waiting for its answer.
+constexpr double kCrowd = 256;
+// However many still come that were asked not to, the share is no smaller than this part of what the most
+// that ever came leave: who comes late is not taken for another call.
+constexpr double kLeastOfRate = 0.4, kLeastShare = 1.0 / 32;
+
+Clock::duration DurationOf(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+}
+
+}  // namespace
+
+Throttle::Passage::Passage(Throttle* throttle) : throttle_(throttle) {
+  throttle_->came_.fetch_add(1, std::memory_order_relaxed);
+  throttle_->waiting_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Throttle::Passage::~Passage() {
+  if (runs_)
+    throttle_->running_.fetch_sub(1, std::memory_order_relaxed);
+  else
+    WaitsNoLonger();
+}
+
+void Throttle::Passage::Begins() {
+  runs_ = true;
+  throttle_->begun_.fetch_add(1, std::memory_order_relaxed);
+  throttle_->running_.fetch_add(1, std::memory_order_relaxed);
+  WaitsNoLonger();
+}
+
+void Throttle::Passage::WaitsNoLonger() {
+  if (throttle_->waiting_.fetch_sub(1, std::memory_order_relaxed) == 1)
+    throttle_->idle_.store(true, std::memory_order_relaxed);
+}
+
+Throttle::Window Throttle::Measure(TimePoint now) {
+  const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed);
+  const Window window{.seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
+                      .came = static_cast<double>(came - came_then_),
+                      .begun = static_cast<double>(begun - begun_then_),
+                      .idle = idle_.exchange(false, std::memory_order_relaxed)};
+  came_then_ = came, begun_then_ = begun;
+  looked_.store(now, std::memory_order_relaxed);
+  return window;
+}
+
+void Throttle::LearnRate(const Window& now, const Window& both) {
+  const double out = both.begun / both.seconds;
+  constexpr double kOften = 1.0 / 4;
+  if (!both.idle)
+    rate_ += (out - rate_) * (rate_ > 0 ? kOften : 1);
+  else if (out > rate_)
+    rate_ = out;
+  else if (share() < 1)
+    rate_ *= 1 + now.seconds * kMoreASecond;
+}
+
+bool Throttle::TooMany(double waits, bool full, const Window& now, const Window& both) {
+  const auto waiting = static_cast<double>(waiting_.load(std::memory_order_relaxed));
+  const double late = Seconds(late_).count();
+  // The fewest that waited lately, since anybody does.
+  least_waited_ = both.idle || least_waited_ == 0 ? waiting : std::min(waiting, least_waited_ * kForgets);
+  // As many as run may wait, as in Backlog, and a few more.
+  const bool wait = waiting > 1.5 * static_cast<double>(running_.load(std::memory_order_relaxed));
+  // Who call again when they were answered do not grow in number, however many wait.
+  const bool grows = waiting > kGrows * least_waited_ && now.came > kMore * rate_ * now.seconds;
+  const double in = both.came / both.seconds;
+  const bool soon = waits > late || waits + (in / rate_ - 1) * kAhead > kSoonLong * late;
+  const bool often = wait && !both.idle && ((grows && soon) || full);
+  const bool fast = wait && !now.idle && waiting > kCrowd && waits > kLong * late && in > kFast * rate_;
+  return fast || (std::exchange(often_, often) && often);
+}
+
+void Throttle::FitCycle(TimePoint now) {
+  const int64_t came = came_.load(std::memory_order_relaxed), asked = asked_.load(std::memory_order_relaxed);
+  const auto calls = static_cast<double>(came - cycle_came_),
+             asks = static_cast<double>(asked - cycle_asked_);
+  constexpr double kFew = 1.0 / 64, kMany = 1.0 / 16, kEnoughToTell = 256;
+  const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);
+  const bool whole = now - cycle_since_ > cycle, many = asks > kMany * calls;
+  if (!whole && !(many && calls > kEnoughToTell)) return;
+  if (many)
+    cycle_.store(std::min<Clock::duration>(2 * cycle, kLongestCycle), std::memory_order_relaxed);
+  else if (asks < kFew * calls)
+    cycle_.store(std::max<Clock::duration>(cycle / 2, kShortestCycle), std::memory_order_relaxed);
+  cycle_came_ = came, cycle_asked_ = asked, cycle_since_ = now;
+}
+
+bool Throttle::Look(TimePoint now) {
+  if (late_ == Clock::duration{} || now - looked_.load(std::memory_order_relaxed) < kLook) return false;
+  if (!mutex_.TryLock()) return false;
+  const MutexLock lock(mutex_, std::adopt_lock);
+  if (now - looked_.load(std::memory_order_relaxed) < kLook) return false;
+  const Window window = Measure(now);
+  const Window both{.seconds = window.seconds + last_.seconds,
+                    .came = window.came + last_.came,
+                    .begun = window.begun + last_.begun,
+                    .idle = window.idle || last_.idle};
+  last_ = window;
+  LearnRate(window, both);
+  if (rate_ <= 0) return false;
+
+  const double in = both.came / both.seconds, late = Seconds(late_).count();
+  double waits = static_cast<double>(waiting_.load(std::memory_order_relaxed)) /
+                 std::max(rate_, window.begun / window.seconds);
+  const bool full = full_.exchange(false, std::memory_order_relaxed);
+  if (full) waits = std::max(waits, late);
+  waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
+  const double before = share();
+  const double weight = before < 1 ? 1 - std::exp(-window.seconds / kMean) : 1;
+  in_mean_ += (in - in_mean_) * weight;
+  share_mean_ += (before - share_mean_) * weight;
+  in_most_ = before < 1 ? std::max(in_most_, in) : in;
+  if (before == 1) {
+    if (!TooMany(waits, full, window, both)) return false;
+    since_.store(now, std::memory_order_relaxed);
+  }
+  const double can =
+      std::max(rate_ * share_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
+  const double share =
+      std::clamp(can * std::clamp(1 + (kTarget * late - waits) / kMakeUp, 0.25, 2.0), kLeastShare, 1.0);
+  share_.store(share, std::memory_order_relaxed);
+  FitCycle(now);
+  return before == 1 && share < 1;
+}
+
+std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) const {
+  if (share() >= 1 || waited < kOld * late_) return std::nullopt;
+  if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow) return std::nullopt;
+  return Hold{.waits = waited, .hold = 2 * late_};
+}
+
+std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::atomic<TimePoint>* told) {
+  if (share() >= 1) return std::nullopt;
+  TimePoint until = told->load(std::memory_order_relaxed);
+  if (now < until) return std::nullopt;
+  const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);
+  const double cycles = Seconds(now.time_since_epoch()) / Seconds(cycle) + phase;
+  const double at = cycles - std::floor(cycles);
+  const Clock::duration hold = DurationOf((1 - at) * Seconds(cycle).count());
+  if (at < share() || hold < kShortestHold) return std::nullopt;
+  if (!told->compare_exchange_strong(until, now + std::min<Clock::duration>(hold, kAgain)))
+    return std::nullopt;
+  asked_.fetch_add(1, std::memory_order_relaxed);
+  return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = hold};
+}
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,105 @@
+// Which share of the calls that clients have for a server it can do, where there are more: so that it can ask
+// them to hold the others back, unsent.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <optional>
+
+#include "server/base/mutex.h"
+#include "server/base/timing.h"
+
+namespace tilewire::rpc {
+
+/// Of calls of one class that come to one of gRPC's servers. While no more come than are done they are
+/// counted, and no more. Where what waits grows beyond what is done in about `late`, each connection may send
+/// in a share of every cycle, and is asked once in the rest of it to hold its calls back until the next. The
+/// share is that of the calls that came lately which can be done, less what it takes to make up for those
+/// that wait, or more, until a call waits for a quarter of `late`. Cycles of connections begin at times of
+/// their own, so that about as many send at any time, and none comes back with all others. By what comes and
+/// goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
+class Throttle {
+ public:
+  /// `late` 0: nobody is asked.
+  explicit Throttle(Clock::duration late) : late_(late) {}
+
+  /// A call that came: it waits, begins, and ends. Used by one thread at a time; `throttle` outlives it.
+  class Passage {
+   public:
+    explicit Passage(Throttle* throttle);
+    ~Passage();
+    Passage(const Passage&) = delete;
+    Passage& operator=(const Passage&) = delete;
+    /// It waits no longer, but runs until it ends.
+    void Begins();
+    /// There was no place to wait at, because of others.
+    void FindsNoPlace() { throttle_->full_.store(true, std::memory_order_relaxed); }
+
+   private:
+    void WaitsNoLonger();
+
+    Throttle* const throttle_;
+    bool runs_ = false;
+  };
+
+  /// After a call came: finds the share anew, now and then. True: it has just become less than all.
+  bool Look(TimePoint now);
+
+  struct Hold {
+    Clock::duration waits{};  ///< a call that comes now, before it begins; a guess
+    Clock::duration hold{};   ///< for how long such calls had better not come
+  };
+  /// Whether the connection of a call is asked to hold others like it back. `phase`, in [0, 1): when its
+  /// cycles begin. `told`: until when it need not be told again.
+  std::optional<Hold> Asks(double phase, TimePoint now, std::atomic<TimePoint>* told);
+
+  /// Whether a call that waited for so long before it could begin had better be refused: calls that came
+  /// before clients knew, so that few are late for it.
+  std::optional<Hold> IsOld(Clock::duration waited, TimePoint now) const;
+
+  /// Of the calls that come those that may: 1 unless there are too many.
+  double share() const { return share_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::chrono::milliseconds kShortestCycle{64};
+
+  /// Between two looks.
+  struct Window {
+    double seconds = 0;
+    double came = 0, begun = 0;  ///< calls
+    bool idle = true;            ///< at some time nobody waited
+  };
+  Window Measure(TimePoint now) TILEWIRE_REQUIRES(mutex_);
+  /// Learns how many can be done, where they are as many as were: while others wait.
+  void LearnRate(const Window& now, const Window& both) TILEWIRE_REQUIRES(mutex_);
+  /// Whether so many come that calls, which wait for `waits` seconds, will wait too long. `full`: some found
+  /// no place.
+  bool TooMany(double waits, bool full, const Window& now, const Window& both) TILEWIRE_REQUIRES(mutex_);
+  /// A longer one where too large a part of what comes is refused, so that more is held back by each refusal.
+  void FitCycle(TimePoint now) TILEWIRE_REQUIRES(mutex_);
+
+  const Clock::duration late_;
+  std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0}, asked_{0};
+  std::atomic<bool> idle_{true};   ///< since the last look
+  std::atomic<bool> full_{false};  ///< since the last look
+  std::atomic<TimePoint> looked_{TimePoint{}};
+  std::atomic<double> share_{1};
+  std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1
+  std::atomic<Clock::duration> cycle_{kShortestCycle};
+  std::atomic<Clock::duration> waits_{Clock::duration{}};
+
+  Mutex mutex_;
+  Window last_ TILEWIRE_GUARDED_BY(mutex_);
+  int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
+  int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that can be done; 0: not known yet
+  bool often_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< there were too many at the last look, too
+  double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
+  double share_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a share of them might
+  double in_most_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< since the share became less than all
+  TimePoint cycle_since_ TILEWIRE_GUARDED_BY(mutex_);  ///< FitCycle counts since then
+  int64_t cycle_came_ TILEWIRE_GUARDED_BY(mutex_) = 0, cycle_asked_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,219 @@
+// Which share of its calls a server asks its clients for. Calls, clients and time are made up: a server that
+// does twenty calls a millisecond, and connections that send evenly, but for what they were asked to hold
+// back.
+#include "server/rpc/calls/throttle.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace tilewire::rpc {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr int kDonePerMs = 20;
+
+class Throttled : public ::testing::Test {
+ protected:
+  struct Connection {
+    double phase = 0;
+    std::atomic<TimePoint> told{TimePoint{}};
+    TimePoint held;
+  };
+  struct Waiting {
+    std::unique_ptr<Throttle::Passage> passage;
+    TimePoint since;
+  };
+  /// What became of calls.
+  struct Sum {
+    int sent = 0, done = 0, asked = 0;
+    Clock::duration longest{};  ///< that one of those that were done waited
+  };
+
+  explicit Throttled(int connections = 8) : connections_(static_cast<size_t>(connections)) {
+    for (size_t i = 0; i < connections_.size(); ++i) {
+      connections_[i].phase = 0.618034 * static_cast<double>(i);
+      connections_[i].phase -= static_cast<int>(connections_[i].phase);
+    }
+  }
+  /// Calls that come in this tenth of a millisecond, one connection after the other.
+  void Come(int calls) {
+    for (; calls > 0; --calls) {
+      Connection& connection = connections_[next_++ % connections_.size()];
+      if (obey_ && now_ < connection.held) continue;
+      ++sum_.sent;
+      auto passage = std::make_unique<Throttle::Passage>(&throttle_);
+      throttle_.Look(now_);
+      const auto hold = throttle_.Asks(connection.phase, now_, &connection.told);
+      if (hold) {
+        ++sum_.asked;
+        connection.held = now_ + hold->hold;
+        continue;
+      }
+      waiting_.push_back({std::move(passage), now_});
+    }
+  }
+  /// Serves for a tenth of a millisecond.
+  void Pass() {
+    now_ += microseconds(100);
+    for (int i = 0; i < kDonePerMs / 10 && !waiting_.empty(); ++i, waiting_.pop_front()) {
+      waiting_.front().passage->Begins();
+      sum_.longest = std::max(sum_.longest, now_ - waiting_.front().since);
+      ++sum_.done;
+    }
+  }
+  /// An open loop: `each` calls in a tenth of a millisecond.
+  Sum Flood(int ms, int each) {
+    sum_ = {};
+    for (int i = 0; i < 10 * ms; ++i) {
+      Come(each);
+      Pass();
+    }
+    return sum_;
+  }
+  /// Callers who call again when they were answered.
+  Sum CallAgain(int ms, int callers) {
+    sum_ = {};
+    for (int i = 0; i < 10 * ms; ++i) {
+      Come(callers - static_cast<int>(waiting_.size()));
+      Pass();
+    }
+    return sum_;
+  }
+
+  Throttle throttle_{milliseconds(20)};
+  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
+  bool obey_ = true;
+  std::deque<Connection> connections_;
+  std::deque<Waiting> waiting_;
+  Sum sum_;
+  size_t next_ = 0;
+};
+
+TEST_F(Throttled, NobodyIsAskedWhereNoMoreComeThanAreDone) {
+  const Sum sum = Flood(1000, 2);
+  EXPECT_EQ(sum.done, 1000 * kDonePerMs);
+  EXPECT_EQ(sum.asked, 0);
+}
+
+TEST_F(Throttled, NorWhereManyCallersWaitForTheirAnswers) {
+  EXPECT_EQ(CallAgain(2000, 250).asked, 0) << "they wait for twelve milliseconds";
+}
+
+TEST_F(Throttled, NorByCallersWhoWaitForLongBecauseTheyAreMany) {
+  for (int callers = 250; callers <= 1000; ++callers) ASSERT_EQ(CallAgain(5, callers).asked, 0);
+  EXPECT_EQ(CallAgain(1000, 1000).asked, 0) << "fifty milliseconds";
+}
+
+TEST_F(Throttled, WhatComesAtOnceIsDone) {
+  (void)Flood(100, 1);
+  for (int burst = 0; burst < 10; ++burst) {
+    Come(250);
+    EXPECT_EQ(Flood(100, 1).asked, 0);
+  }
+}
+
+class ThrottledBy : public Throttled, public ::testing::WithParamInterface<int> {};
+
+TEST_P(ThrottledBy, NineTenthsOfWhatCanBeDoneIsDoneSoonAndOneCallOfManyRefused) {
+  (void)Flood(300, 2 * GetParam());
+  const Sum sum = Flood(3000, 2 * GetParam());
+  EXPECT_GE(sum.done, 3000 * kDonePerMs * 9 / 10);
+  EXPECT_LE(sum.longest, milliseconds(25));
+  EXPECT_LE(sum.asked, 3000 * kDonePerMs * GetParam() / 50);
+  EXPECT_NEAR(throttle_.share(), 1.0 / GetParam(), 0.25 / GetParam());
+}
+
+TEST_P(ThrottledBy, FewComeBeforeTheyKnow) {
+  (void)Flood(1000, 1);
+  const Sum sum = Flood(100, 2 * GetParam());
+  EXPECT_LE(sum.longest, milliseconds(60));
+}
+
+TEST_P(ThrottledBy, NobodyIsAskedAnyMoreSoonAfterIt) {
+  (void)Flood(1000, 2 * GetParam());
+  (void)Flood(300, 1);
+  EXPECT_EQ(throttle_.share(), 1);
+  EXPECT_EQ(Flood(300, 1).asked, 0);
+}
+
+TEST_P(ThrottledBy, NorAfterAPause) {
+  (void)Flood(1000, 2 * GetParam());
+  now_ += std::chrono::seconds(10);
+  EXPECT_EQ(Flood(100, 1).asked, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Times, ThrottledBy, ::testing::Values(2, 3, 5));
+
+class ThrottledMany : public Throttled {
+ protected:
+  ThrottledMany() : Throttled(500) {}
+};
+
+TEST_F(ThrottledMany, HoldBackForLongerSoThatFewAreRefused) {
+  (void)Flood(2000, 4);
+  const Sum sum = Flood(2000, 4);
+  EXPECT_GE(sum.done, 2000 * kDonePerMs * 85 / 100);
+  EXPECT_LE(sum.asked, 2000 * kDonePerMs / 5);
+}
+
+TEST_F(Throttled, AConnectionIsAskedOnceInACycleThoughItDoesNotHoldBack) {
+  obey_ = false;
+  const Sum sum = Flood(1000, 6);
+  EXPECT_LE(sum.asked, 8 * 1000 / 32) << "of eight connections";
+  EXPECT_GE(sum.asked, 8 * 1000 / 300);
+}
+
+TEST_F(Throttled, ConnectionsSendAtTimesOfTheirOwn) {
+  (void)Flood(1000, 6);
+  int fewest = 8, most = 0;
+  for (int ms = 0; ms < 500; ++ms) {
+    (void)Flood(1, 6);
+    const auto held = static_cast<int>(std::count_if(connections_.begin(), connections_.end(),
+                                                     [&](const Connection& one) { return now_ < one.held; }));
+    fewest = std::min(fewest, held), most = std::max(most, held);
+  }
+  EXPECT_GE(fewest, 3) << "five of eight are to";
+  EXPECT_LE(most, 7);
+}
+
+TEST_F(Throttled, OldCallsAreRefusedUntilAllKnow) {
+  (void)Flood(100, 1);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << "there are not too many";
+  while (throttle_.share() == 1) (void)Flood(1, 6);
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(29), now_));
+  (void)Flood(151, 6);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
+}
+
+TEST_F(Throttled, AQueueThatIsFullIsTooLong) {
+  (void)Flood(100, 1);
+  for (int i = 0; i < 500 && throttle_.share() == 1; ++i) {
+    Come(waiting_.size() < 100 ? 4 : 2);  // five milliseconds of calls, and always as many
+    waiting_.back().passage->FindsNoPlace();
+    Pass();
+  }
+  EXPECT_LT(throttle_.share(), 1);
+}
+
+TEST_F(Throttled, WithoutALimitNobodyIsAsked) {
+  Throttle any{Clock::duration{}};
+  std::atomic<TimePoint> told{TimePoint{}};
+  std::deque<Throttle::Passage> calls;
+  for (int i = 0; i < 10000; ++i) {
+    now_ += microseconds(10);
+    calls.emplace_back(&any);
+    ASSERT_FALSE(any.Look(now_));
+    ASSERT_FALSE(any.Asks(0.99, now_, &told));
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
