@@ -167,9 +167,11 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     return Summarise(*calls, schedule.seconds, server.cpu_seconds() - before);
   };
   std::vector<CallEnd> calls;
-  (void)run({.under_way = flags.under_way, .seconds = 1, .deadline_seconds = 10}, &calls);  // warms up
-  const Found closed =
-      run({.under_way = flags.under_way, .seconds = flags.seconds, .deadline_seconds = 10}, &calls);
+  Schedule closed_loop{
+      .under_way = flags.under_way, .seconds = 1, .deadline_seconds = 10, .obeys = !flags.ignore_pushback};
+  (void)run(closed_loop, &calls);  // warms up
+  closed_loop.seconds = flags.seconds;
+  const Found closed = run(closed_loop, &calls);
   const double peak = closed.good, p99_ms = closed.p99_ms, call_us = 1e6 * closed.cpu / closed.good;
   const auto add = [&](const std::string& row, const Found& found, double recovery_ms, double refusal_us) {
     report->Add(name + " " + row, {{"offered/s", found.offered},

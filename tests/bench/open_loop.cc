@@ -44,10 +44,11 @@ class OpenLoop::Connection {
   int fd() const { return fd_; }
   bool wants_to_write() const { return out_at_ < out_.size(); }
   /// Calls come until the next Begin.
-  void Begin(std::vector<CallEnd>* calls, const Schedule& schedule) {
+  void Begin(std::vector<CallEnd>* calls, const Schedule& schedule, std::vector<double>* paused) {
     calls_ = calls;
     deadline_ = schedule.deadline_seconds;
     obeys_ = schedule.obeys;
+    paused_ = schedule.obeys && schedule.per_second == 0 ? paused : nullptr;
     held_until_ = 0;
     waiting_.clear();
     by_age_.clear();
@@ -123,8 +124,10 @@ class OpenLoop::Connection {
     }
   }
   bool OpenStream() {
-    for (; obeys_ && now_ < held_until_ && !waiting_.empty(); waiting_.pop_front())
-      End(waiting_.front(), kResourceExhausted);
+    if (obeys_ && now_ < held_until_) {
+      if (paused_ != nullptr) return false;
+      for (; !waiting_.empty(); waiting_.pop_front()) End(waiting_.front(), kResourceExhausted);
+    }
     while (!waiting_.empty() && Over(waiting_.front())) waiting_.pop_front();
     if (waiting_.empty() || open_ >= most_streams_) return false;
     CallEnd& call = (*calls_)[waiting_.front()];
@@ -202,6 +205,8 @@ class OpenLoop::Connection {
     if (type == kHeaders)
       if (const Trailers trailers = TrailersIn(payload); trailers.status >= 0) {
         End(call, trailers.status == 0 && !stream->right ? CallEnd::kWrong : trailers.status);
+        if (paused_ != nullptr && trailers.status == kResourceExhausted)
+          paused_->push_back(now_ + trailers.pushback_ms * 1e-3);
         if (trailers.for_others) held_until_ = std::max(held_until_, now_ + trailers.pushback_ms * 1e-3);
       }
     if (type == kReset || flags & kEndStream) {
@@ -228,6 +233,7 @@ class OpenLoop::Connection {
   size_t out_at_ = 0;  ///< sent
   std::vector<CallEnd>* calls_ = nullptr;
   bool obeys_ = false;
+  std::vector<double>* paused_ = nullptr;  ///< callers of a closed loop, until then
   double deadline_ = 0, now_ = 0, held_until_ = 0;
   int* ended_ = nullptr;
   std::deque<uint32_t> waiting_, by_age_;
@@ -260,7 +266,8 @@ std::vector<CallEnd> OpenLoop::Run(const Schedule& schedule) {
   };
   std::vector<CallEnd> calls;
   std::vector<pollfd> fds(connections_.size());
-  for (auto& connection : connections_) connection->Begin(&calls, schedule);
+  std::vector<double> paused;
+  for (auto& connection : connections_) connection->Begin(&calls, schedule, &paused);
   const auto add = [&](double due) {
     calls.push_back({.due = due});
     const auto call = static_cast<uint32_t>(calls.size() - 1);
@@ -270,10 +277,12 @@ std::vector<CallEnd> OpenLoop::Run(const Schedule& schedule) {
   double next = open ? after(0) : 0;
   for (int ended = 0;;) {
     const double at = now();
+    std::erase_if(paused, [&](double until) { return until <= at; });
+    const int callers = schedule.under_way - static_cast<int>(paused.size());
     if (open)
       for (; next <= std::min(at, end); next = after(next)) add(next);
     else
-      while (at < end && static_cast<int>(calls.size()) - ended < schedule.under_way) add(at);
+      while (at < end && static_cast<int>(calls.size()) - ended < callers) add(at);
     for (size_t i = 0; i < fds.size(); ++i) {
       connections_[i]->Step(at, &ended);
       fds[i] = {.fd = connections_[i]->fd(),

@@ -23,7 +23,8 @@ struct Schedule {
   double seconds = 1;                            ///< calls come so long
   double then_per_second = 0, then_seconds = 0;  ///< and, of an open loop, so many and so long after it
   double deadline_seconds = 1;
-  /// Calls that are due while the server has asked their connection to hold back fail at once, unsent.
+  /// Calls that are due while the server has asked their connection to hold back fail at once, unsent; of a
+  /// closed loop they wait until then, and who is refused calls again when he was told to.
   bool obeys = false;
 };
 
