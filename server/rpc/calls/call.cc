@@ -119,6 +119,7 @@ Throttle& Call::throttle() {
 
 Status Call::Comes(JobClass job) {
   if (passage_ && passes_as_ == job) return {};
+  if (passage_) passage_->Leaves();
   passes_as_ = job;
   passage_.emplace(&throttle());
   // What waits already came from all connections that are to be asked.
@@ -147,6 +148,7 @@ void Call::FoundNoPlace(const Status& status) {
 Status Call::RefusedLate(JobClass job, const std::string& share) {
   const auto waits = backlog().Refuses(job, share, engine().timer().Now());
   if (!waits) return {};
+  passage_->FindsNoPlace();
   constexpr std::chrono::milliseconds kShortest{5}, kLongest{250};
   return Behind(job, {.waits = *waits, .hold = std::clamp<Clock::duration>(2 * *waits, kShortest, kLongest)},
                 false);

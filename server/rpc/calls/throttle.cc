@@ -63,6 +63,10 @@ void Throttle::Passage::Begins() {
   WaitsNoLonger();
 }
 
+void Throttle::Passage::Leaves() {
+  throttle_->came_.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void Throttle::Passage::WaitsNoLonger() {
   if (throttle_->waiting_.fetch_sub(1, std::memory_order_relaxed) == 1)
     throttle_->idle_.store(true, std::memory_order_relaxed);
@@ -80,18 +84,21 @@ Throttle::Window Throttle::Measure(TimePoint now) {
 }
 
 void Throttle::LearnRate(const Window& now, const Window& both) {
-  const double out = both.begun / both.seconds;
-  constexpr double kOften = 1.0 / 4;
-  if (!both.idle)
-    rate_ += (out - rate_) * (rate_ > 0 ? kOften : 1);
-  else if (out > rate_)
-    rate_ = out;
-  else if (share() < 1)
-    rate_ *= 1 + now.seconds * kMoreASecond;
+  constexpr double kOften = 1.0 / 4, kEnoughToTell = 16;
+  if (both.idle) {
+    busy_ = {};
+    if (both.begun >= kEnoughToTell) rate_ = std::max(rate_, both.begun / both.seconds);
+    if (share() < 1) rate_ *= 1 + std::min(now.seconds, 1.0) * kMoreASecond;
+    return;
+  }
+  busy_.seconds += now.seconds;
+  busy_.begun += now.begun;
+  if (busy_.begun < kEnoughToTell) return;
+  rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ > 0 ? kOften : 1);
+  busy_ = {};
 }
 
-bool Throttle::TooMany(double waits, bool full, const Window& now, const Window& both) {
-  const auto waiting = static_cast<double>(waiting_.load(std::memory_order_relaxed));
+bool Throttle::TooMany(double waiting, double waits, bool full, const Window& now, const Window& both) {
   const double late = Seconds(late_).count();
   // The fewest that waited lately, since anybody does.
   least_waited_ = both.idle || least_waited_ == 0 ? waiting : std::min(waiting, least_waited_ * kForgets);
@@ -136,8 +143,10 @@ bool Throttle::Look(TimePoint now) {
   if (rate_ <= 0) return false;
 
   const double in = both.came / both.seconds, late = Seconds(late_).count();
-  double waits = static_cast<double>(waiting_.load(std::memory_order_relaxed)) /
-                 std::max(rate_, window.begun / window.seconds);
+  // Without the one that has just come.
+  const auto waiting =
+      static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0));
+  double waits = waiting / std::max(rate_, window.begun / window.seconds);
   const bool full = full_.exchange(false, std::memory_order_relaxed);
   if (full) waits = std::max(waits, late);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
@@ -147,7 +156,7 @@ bool Throttle::Look(TimePoint now) {
   share_mean_ += (before - share_mean_) * weight;
   in_most_ = before < 1 ? std::max(in_most_, in) : in;
   if (before == 1) {
-    if (!TooMany(waits, full, window, both)) return false;
+    if (!TooMany(waiting, waits, full, window, both)) return false;
     since_.store(now, std::memory_order_relaxed);
   }
   const double can =

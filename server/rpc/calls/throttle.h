@@ -32,6 +32,8 @@ class Throttle {
     Passage& operator=(const Passage&) = delete;
     /// It waits no longer, but runs until it ends.
     void Begins();
+    /// It turns out not to be one of these.
+    void Leaves();
     /// There was no place to wait at, because of others.
     void FindsNoPlace() { throttle_->full_.store(true, std::memory_order_relaxed); }
 
@@ -72,9 +74,10 @@ class Throttle {
   Window Measure(TimePoint now) TILEWIRE_REQUIRES(mutex_);
   /// Learns how many can be done, where they are as many as were: while others wait.
   void LearnRate(const Window& now, const Window& both) TILEWIRE_REQUIRES(mutex_);
-  /// Whether so many come that calls, which wait for `waits` seconds, will wait too long. `full`: some found
-  /// no place.
-  bool TooMany(double waits, bool full, const Window& now, const Window& both) TILEWIRE_REQUIRES(mutex_);
+  /// Whether so many come that calls, of which so many wait, for `waits` seconds, will wait too long. `full`:
+  /// some found no place.
+  bool TooMany(double waiting, double waits, bool full, const Window& now, const Window& both)
+      TILEWIRE_REQUIRES(mutex_);
   /// A longer one where too large a part of what comes is refused, so that more is held back by each refusal.
   void FitCycle(TimePoint now) TILEWIRE_REQUIRES(mutex_);
 
@@ -90,6 +93,7 @@ class Throttle {
 
   Mutex mutex_;
   Window last_ TILEWIRE_GUARDED_BY(mutex_);
+  Window busy_ TILEWIRE_GUARDED_BY(mutex_);            ///< while others waited, since the rate was learned
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
   int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that can be done; 0: not known yet
