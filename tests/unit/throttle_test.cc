@@ -62,7 +62,7 @@ class Throttled : public ::testing::Test {
   /// Serves for a tenth of a millisecond.
   void Pass() {
     now_ += microseconds(100);
-    for (int i = 0; i < kDonePerMs / 10 && !waiting_.empty(); ++i, waiting_.pop_front()) {
+    for (int i = 0; i < kDonePerMs / 10 && !stands_ && !waiting_.empty(); ++i, waiting_.pop_front()) {
       waiting_.front().passage->Begins();
       sum_.longest = std::max(sum_.longest, now_ - waiting_.front().since);
       ++sum_.done;
@@ -90,6 +90,7 @@ class Throttled : public ::testing::Test {
   Throttle throttle_{milliseconds(20)};
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
   bool obey_ = true;
+  bool stands_ = false;  ///< nothing is done
   std::deque<Connection> connections_;
   std::deque<Waiting> waiting_;
   Sum sum_;
@@ -199,6 +200,16 @@ TEST_F(Throttled, AQueueThatIsFullIsTooLong) {
     Come(waiting_.size() < 100 ? 4 : 2);  // five milliseconds of calls, and always as many
     waiting_.back().passage->FindsNoPlace();
     Pass();
+  }
+  EXPECT_LT(throttle_.share(), 1);
+}
+
+TEST_F(Throttled, WhatItCouldDoIsForgottenWhenItStands) {
+  (void)Flood(1000, 2);
+  stands_ = true;
+  for (int ms = 0; ms < 2000 && throttle_.share() == 1; ++ms) {
+    Come(1);  // a twentieth of what it could do
+    for (int i = 0; i < 10; ++i) Pass();
   }
   EXPECT_LT(throttle_.share(), 1);
 }

@@ -84,7 +84,7 @@ Throttle::Window Throttle::Measure(TimePoint now) {
 }
 
 void Throttle::LearnRate(const Window& now, const Window& both) {
-  constexpr double kOften = 1.0 / 4, kEnoughToTell = 16;
+  constexpr double kOften = 1.0 / 4, kEnoughToTell = 16, kLongest = 0.1;
   if (both.idle) {
     busy_ = {};
     if (both.begun >= kEnoughToTell) rate_ = std::max(rate_, both.begun / both.seconds);
@@ -93,7 +93,7 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   }
   busy_.seconds += now.seconds;
   busy_.begun += now.begun;
-  if (busy_.begun < kEnoughToTell) return;
+  if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
   rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ > 0 ? kOften : 1);
   busy_ = {};
 }
