@@ -25,6 +25,7 @@ class Throttled : public ::testing::Test {
     double phase = 0;
     std::atomic<TimePoint> told{TimePoint{}};
     TimePoint held;
+    std::atomic<int> line{0};
   };
   struct Waiting {
     std::unique_ptr<Throttle::Passage> passage;
@@ -48,9 +49,9 @@ class Throttled : public ::testing::Test {
       Connection& connection = connections_[next_++ % connections_.size()];
       if (obey_ && now_ < connection.held) continue;
       ++sum_.sent;
-      auto passage = std::make_unique<Throttle::Passage>(&throttle_);
+      auto passage = std::make_unique<Throttle::Passage>(&throttle_, &connection.line);
       throttle_.Look(now_);
-      const auto hold = throttle_.Asks(connection.phase, now_, &connection.told);
+      const auto hold = throttle_.Asks(connection.phase, now_, &connection.told, &connection.line);
       if (hold) {
         ++sum_.asked;
         connection.held = now_ + hold->hold;
@@ -184,6 +185,45 @@ TEST_F(Throttled, ConnectionsSendAtTimesOfTheirOwn) {
   EXPECT_LE(most, 7);
 }
 
+TEST_F(Throttled, WhoseCallsHardlyWaitIsNotAskedBecauseOfOthers) {
+  (void)Flood(1000, 2);
+  const Throttle::Passage own(&throttle_, &connections_[0].line);
+  std::deque<Throttle::Passage> others;
+  for (int i = 0; i < 1000; ++i) {  // of one, whose calls all wait, for whatever reason
+    for (int calls = 0; calls < 4; ++calls) others.emplace_back(&throttle_, &connections_[1].line);
+    now_ += microseconds(100);
+    throttle_.Look(now_);
+  }
+  ASSERT_LT(throttle_.share(), 1);
+  int asked = 0;
+  for (int i = 0; i < 1000; ++i) {
+    now_ += milliseconds(1);
+    EXPECT_FALSE(throttle_.Asks(0, now_, &connections_[0].told, &connections_[0].line));
+    asked += throttle_.Asks(0, now_, &connections_[1].told, &connections_[1].line).has_value();
+  }
+  EXPECT_GT(asked, 0);
+}
+
+TEST_F(Throttled, ItComesToItselfSoonAfterItStoodThoughFewCallsCome) {
+  (void)Flood(1000, 2);
+  stands_ = true;
+  for (int ms = 0; ms < 5000; ++ms) {
+    Come(1);
+    if (waiting_.size() > 10) {
+      waiting_.back().passage->FindsNoPlace();
+      waiting_.pop_back();
+    }
+    for (int i = 0; i < 10; ++i) Pass();
+  }
+  ASSERT_LT(throttle_.share(), 1);
+  stands_ = false;
+  for (int ms = 0; ms < 1000; ++ms) {
+    if (ms % 5 == 0) Come(1);
+    for (int i = 0; i < 10; ++i) Pass();
+  }
+  EXPECT_EQ(throttle_.share(), 1);
+}
+
 TEST_F(Throttled, OldCallsAreRefusedUntilAllKnow) {
   (void)Flood(100, 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << "there are not too many";
@@ -220,9 +260,9 @@ TEST_F(Throttled, WithoutALimitNobodyIsAsked) {
   std::deque<Throttle::Passage> calls;
   for (int i = 0; i < 10000; ++i) {
     now_ += microseconds(10);
-    calls.emplace_back(&any);
+    calls.emplace_back(&any, nullptr);
     ASSERT_FALSE(any.Look(now_));
-    ASSERT_FALSE(any.Asks(0.99, now_, &told));
+    ASSERT_FALSE(any.Asks(0.99, now_, &told, nullptr));
   }
 }
 

@@ -22,6 +22,7 @@ engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
 }  // namespace
 
 Call::~Call() {
+  passage_.reset();  // before anybody may think that the last call is gone
   if (!record_.started()) return;
   record_.SetStatus(cancellation_.OnRecord(record_.status()));
   idle_watch_.Stop();
@@ -121,7 +122,8 @@ Status Call::Comes(JobClass job) {
   if (passage_ && passes_as_ == job) return {};
   if (passage_) passage_->Leaves();
   passes_as_ = job;
-  passage_.emplace(&throttle());
+  passage_.emplace(&throttle(),
+                   record_.account() ? &record_.account()->waiting[static_cast<size_t>(job)] : nullptr);
   // What waits already came from all connections that are to be asked.
   if (throttle().Look(engine().timer().Now())) Crew::OneOfEachFirst();
   return HeldBack();
@@ -129,8 +131,10 @@ Status Call::Comes(JobClass job) {
 
 Status Call::HeldBack() {
   auto& told = record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
+  const auto* const line =
+      record_.account() ? &record_.account()->waiting[static_cast<size_t>(passes_as_)] : nullptr;
   const auto hold = throttle().Asks(record_.account() ? record_.account()->phase : 0, engine().timer().Now(),
-                                    &told[static_cast<size_t>(passes_as_)]);
+                                    &told[static_cast<size_t>(passes_as_)], line);
   return hold ? Behind(passes_as_, *hold, true) : Status();
 }
 

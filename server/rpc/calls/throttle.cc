@@ -44,7 +44,9 @@ Clock::duration DurationOf(double seconds) {
 
 }  // namespace
 
-Throttle::Passage::Passage(Throttle* throttle) : throttle_(throttle) {
+Throttle::Passage::Passage(Throttle* throttle, std::atomic<int>* line) : throttle_(throttle), line_(line) {
+  if (line_ != nullptr && line_->fetch_add(1, std::memory_order_relaxed) == 0)
+    throttle_->lines_.fetch_add(1, std::memory_order_relaxed);
   throttle_->came_.fetch_add(1, std::memory_order_relaxed);
   throttle_->waiting_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -68,6 +70,8 @@ void Throttle::Passage::Leaves() {
 }
 
 void Throttle::Passage::WaitsNoLonger() {
+  if (line_ != nullptr && line_->fetch_sub(1, std::memory_order_relaxed) == 1)
+    throttle_->lines_.fetch_sub(1, std::memory_order_relaxed);
   if (throttle_->waiting_.fetch_sub(1, std::memory_order_relaxed) == 1)
     throttle_->idle_.store(true, std::memory_order_relaxed);
 }
@@ -75,7 +79,7 @@ void Throttle::Passage::WaitsNoLonger() {
 Throttle::Window Throttle::Measure(TimePoint now) {
   const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed);
   const Window window{.seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
-                      .came = static_cast<double>(came - came_then_),
+                      .came = static_cast<double>(std::max<int64_t>(came - came_then_, 0)),
                       .begun = static_cast<double>(begun - begun_then_),
                       .idle = idle_.exchange(false, std::memory_order_relaxed)};
   came_then_ = came, begun_then_ = begun;
@@ -87,7 +91,8 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   constexpr double kOften = 1.0 / 4, kEnoughToTell = 16, kLongest = 0.1;
   if (both.idle) {
     busy_ = {};
-    if (both.begun >= kEnoughToTell) rate_ = std::max(rate_, both.begun / both.seconds);
+    // While others are held back that what is done may be few, and all the same is a rate that can be done.
+    if (both.begun >= kEnoughToTell || share() < 1) rate_ = std::max(rate_, both.begun / both.seconds);
     if (share() < 1) rate_ *= 1 + std::min(now.seconds, 1.0) * kMoreASecond;
     return;
   }
@@ -174,8 +179,14 @@ std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint 
   return Hold{.waits = waited, .hold = 2 * late_};
 }
 
-std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::atomic<TimePoint>* told) {
+std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::atomic<TimePoint>* told,
+                                             const std::atomic<int>* line) {
   if (share() >= 1) return std::nullopt;
+  // Half of an equal part is enough to count as one of the many.
+  if (line != nullptr && 2 * static_cast<int64_t>(line->load(std::memory_order_relaxed)) *
+                                 lines_.load(std::memory_order_relaxed) <
+                             waiting_.load(std::memory_order_relaxed))
+    return std::nullopt;
   TimePoint until = told->load(std::memory_order_relaxed);
   if (now < until) return std::nullopt;
   const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);

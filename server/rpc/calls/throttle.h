@@ -23,10 +23,11 @@ class Throttle {
   /// `late` 0: nobody is asked.
   explicit Throttle(Clock::duration late) : late_(late) {}
 
-  /// A call that came: it waits, begins, and ends. Used by one thread at a time; `throttle` outlives it.
+  /// A call that came: it waits, begins, and ends. Used by one thread at a time; `throttle` outlives it, and
+  /// so does `line`, which counts the calls of its connection that wait; null where nobody knows that.
   class Passage {
    public:
-    explicit Passage(Throttle* throttle);
+    explicit Passage(Throttle* throttle, std::atomic<int>* line);
     ~Passage();
     Passage(const Passage&) = delete;
     Passage& operator=(const Passage&) = delete;
@@ -41,6 +42,7 @@ class Throttle {
     void WaitsNoLonger();
 
     Throttle* const throttle_;
+    std::atomic<int>* const line_;
     bool runs_ = false;
   };
 
@@ -51,9 +53,11 @@ class Throttle {
     Clock::duration waits{};  ///< a call that comes now, before it begins; a guess
     Clock::duration hold{};   ///< for how long such calls had better not come
   };
-  /// Whether the connection of a call is asked to hold others like it back. `phase`, in [0, 1): when its
-  /// cycles begin. `told`: until when it need not be told again.
-  std::optional<Hold> Asks(double phase, TimePoint now, std::atomic<TimePoint>* told);
+  /// Whether the connection of a call is asked to hold others like it back: not where far more calls of
+  /// others wait than of its own (`line`, as above). `phase`, in [0, 1): when its cycles begin. `told`: until
+  /// when it need not be told again.
+  std::optional<Hold> Asks(double phase, TimePoint now, std::atomic<TimePoint>* told,
+                           const std::atomic<int>* line);
 
   /// Whether a call that waited for so long before it could begin had better be refused: calls that came
   /// before clients knew, so that few are late for it.
@@ -83,6 +87,7 @@ class Throttle {
 
   const Clock::duration late_;
   std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0}, asked_{0};
+  std::atomic<int> lines_{0};      ///< connections of which calls wait
   std::atomic<bool> idle_{true};   ///< since the last look
   std::atomic<bool> full_{false};  ///< since the last look
   std::atomic<TimePoint> looked_{TimePoint{}};

@@ -96,6 +96,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   if (Status status = call.Comes(SentClass(call)); !status.ok()) co_return status;
   if (Crew::IsBehind()) {
     co_await Crew::Turn(call.account().get());
+    if (call.cancelled()) co_return Status(Code::kCancelled, "CANCELLED", "the client is gone");
     if (Status status = call.HeldBack(); !status.ok()) co_return status;
     if (Status status = call.IsOld(); !status.ok()) co_return status;
   }

@@ -17,6 +17,7 @@ struct ConnectionAccount {
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
   /// Of unary calls, small and bulk: until when it need not be asked to hold them back (Throttle),
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};
+  std::array<std::atomic<int>, 2> waiting{0, 0};  ///< of these,
   const double phase = NextPhase();  ///< and when it is, in [0, 1): far from those that came shortly before
   std::atomic<int64_t> window{0};    ///< bytes that each of its streams may send unread; 0: a near one
 

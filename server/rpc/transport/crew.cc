@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -76,8 +75,10 @@ void Crew::OneOfEachFirst() {
   if (duty.crew == nullptr) return;
   const MutexLock lock(duty.crew->mutex_);
   std::unordered_set<const void*> seen;
-  std::stable_partition(duty.crew->line_.begin(), duty.crew->line_.end(),
-                        [&](const InLine& one) { return seen.insert(one.whose).second; });
+  std::deque<InLine> first, others;
+  for (const InLine& one : duty.crew->line_) (seen.insert(one.whose).second ? first : others).push_back(one);
+  first.insert(first.end(), others.begin(), others.end());
+  duty.crew->line_.swap(first);
 }
 
 bool Crew::LetFirstGoOn() {
