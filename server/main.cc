@@ -131,10 +131,6 @@ int Check(const ops::Config& config) {
     std::fprintf(stderr, "tilewired: error: %s\n", std::string(files.error().message()).c_str());
     return kBadUsage;
   }
-  if (const Status status = ops::CheckAuditFile(config.audit_log); !status.ok()) {
-    std::fprintf(stderr, "tilewired: error: %s\n", std::string(status.message()).c_str());
-    return kBadUsage;
-  }
   for (const auto& [name, nearest] : UnknownVariables(environ))
     std::fprintf(stderr, "tilewired: warning: unknown environment variable %s; the nearest known one is %s\n",
                  name.c_str(), std::string(nearest).c_str());

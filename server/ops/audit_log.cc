@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <spdlog/common.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -50,25 +48,14 @@ class Line {
   JsonLine json_{&text_};
 };
 
-Status CannotAppend(const std::string& path) {
-  return Status(
-      Code::kFailedPrecondition, "BAD_VALUE",
-      "--audit-log is " + path + ", which cannot be appended to: " + std::system_category().message(errno));
-}
-
 }  // namespace
 
 Result<rpc::FileDescriptor> OpenAuditFile(const std::string& path) {
   rpc::FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640));
   if (file) return file;
-  return Fail(CannotAppend(path));
-}
-
-Status CheckAuditFile(const std::string& path) {
-  if (path.empty() || access(path.c_str(), W_OK) == 0) return {};
-  if (errno != ENOENT) return CannotAppend(path);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Status() : CannotAppend(path);
+  return Fail(Status(
+      Code::kFailedPrecondition, "BAD_VALUE",
+      "--audit-log is " + path + ", which cannot be appended to: " + std::system_category().message(errno)));
 }
 
 std::string_view DecisionOf(const Status& status) {

@@ -18,8 +18,6 @@ class LogSink;
 /// The file to append to; made if it is not there, readable by its user and group. FAILED_PRECONDITION naming
 /// --audit-log where it cannot be. Call before the process gives up its files.
 Result<rpc::FileDescriptor> OpenAuditFile(const std::string& path);
-/// As far as that can be told without making the file; OK where there is no path.
-Status CheckAuditFile(const std::string& path);
 
 /// One JSON object a line: `ts`, `decision` (done, denied: who calls may not or is unknown, refused: nothing
 /// was done, failed: something may have been), `identity`, `caller` (whose share it used), `peer`, `method`,

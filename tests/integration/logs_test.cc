@@ -113,12 +113,6 @@ TEST(Logs, AFloodOfRefusalsIsFewLinesAndACount) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Logs, AnAuditLogThatCannotBeMadeIsFoundBeforeTheStart) {
-  Program audit({"--device", "cpu", "--audit-log", "/tmp/tilewire-nowhere/audit.jsonl", "--check-config"});
-  EXPECT_EQ(audit.Wait(60), 2);
-  EXPECT_NE(audit.err().find("/tmp/tilewire-nowhere/audit.jsonl"), std::string::npos) << audit.err();
-}
-
 /// gRPC has a line for each handshake that fails, and says the same in each.
 TEST(Logs, AFloodOfHandshakesThatFailIsFewLinesAndACount) {
   const Credentials credentials;

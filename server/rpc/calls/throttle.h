@@ -2,7 +2,6 @@
 // them to hold the others back, unsent.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <optional>
 
