@@ -131,12 +131,10 @@ Admission::Id Admission::Request(Demand demand, TimePoint deadline, Decision dec
 std::optional<Ticket> Admission::AtOnce(Demand* demand) {
   {
     const MutexLock lock(mutex_);
-    const bool bounded =
-        demand->device_bytes > 0 && (demand->own.device_bytes > 0 || own_bytes_.contains(demand->owner));
-    if (!closed_.ok() || bounded || waits_.load() > 0 || !NeverFits(demand).ok()) return std::nullopt;
+    if (!closed_.ok() || waits_.load() > 0 || !NeverFits(demand).ok()) return std::nullopt;
     Rebind(*demand);
     Comes(*demand);
-    if (!Fits(*demand)) {
+    if (!Fits(*demand) || !TakeOwnBytes(demand).ok()) {
       LeavesUnserved(*demand);
       return std::nullopt;
     }

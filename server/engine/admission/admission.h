@@ -166,9 +166,14 @@ class Admission {
     std::list<Refusal> refused;
     bool reclaim = false;  ///< Reclaim() is to be called
   };
-  struct InFlight {
-    int count = 0, most = 0;  ///< 0: no bound
+  /// What one owner has, where that is bounded.
+  struct Own {
+    int count = 0, most = 0;  ///< in flight; 0: no bound
+    int64_t bytes = 0;        ///< on the device
+
+    bool HasAll() const { return most > 0 && count >= most; }
   };
+  using Owners = std::map<std::string, Own>;
 
   Class& ClassOf(const Demand& demand) TILEWIRE_REQUIRES(mutex_) { return demand.small ? small_ : bulk_; }
   Status NeverFits(Demand* demand) const TILEWIRE_REQUIRES(mutex_);
@@ -196,8 +201,8 @@ class Admission {
   /// never fit his bound, `BUSY` where what he has leaves no room.
   Status TakeOwnBytes(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   void ReturnOwnBytes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
-  /// Where he has none in flight and none that waits.
-  void ForgetOwn(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
+  /// Where he has nothing and nothing of his waits, and there are many.
+  void ForgetOwn(Owners::iterator own) TILEWIRE_REQUIRES(mutex_);
   /// By his own bound and by his share.
   void HoldOrResume(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
   void HoldOrResume(const Shares::Changed& owners) TILEWIRE_REQUIRES(mutex_);
@@ -243,9 +248,8 @@ class Admission {
   std::map<Id, std::unique_ptr<Waiter>> waiting_ TILEWIRE_GUARDED_BY(mutex_);
   WaitingRoom room_ TILEWIRE_GUARDED_BY(mutex_);
   Orders orders_ TILEWIRE_GUARDED_BY(mutex_);
-  std::map<Id, std::unique_ptr<Waiter>> open_ TILEWIRE_GUARDED_BY(mutex_);     ///< with an order, not landed
-  std::map<std::string, InFlight> own_in_flight_ TILEWIRE_GUARDED_BY(mutex_);  ///< where these are bounded
-  std::map<std::string, int64_t> own_bytes_ TILEWIRE_GUARDED_BY(mutex_);  ///< on the device; where bounded
+  std::map<Id, std::unique_ptr<Waiter>> open_ TILEWIRE_GUARDED_BY(mutex_);  ///< with an order, not landed
+  Owners own_ TILEWIRE_GUARDED_BY(mutex_);
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
   Timer::Id look_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< LookNow() is on its way; only while somebody waits

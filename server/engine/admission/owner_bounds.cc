@@ -6,6 +6,8 @@
 namespace tilewire::engine {
 namespace {
 constexpr int64_t kOwnBytesRetryMs = 250;
+// So many owners are known though they have nothing: who calls again and again is mostly one of few.
+constexpr size_t kMostIdleOwners = 64;
 }  // namespace
 
 int Admission::MostInFlight(const Demand& demand) const {
@@ -14,14 +16,13 @@ int Admission::MostInFlight(const Demand& demand) const {
 
 bool Admission::HasOwnPlace(const Demand& demand) const {
   if ((demand.small ? small_ : bulk_).shares.Full(demand.owner)) return false;
-  const auto own = own_in_flight_.find(demand.owner);
-  return own == own_in_flight_.end() || own->second.most == 0 || own->second.count < own->second.most;
+  const auto own = own_.find(demand.owner);
+  return own == own_.end() || !own->second.HasAll();
 }
 
 void Admission::HoldOrResume(const std::string& owner) {
-  const auto own = own_in_flight_.find(owner);
-  const bool all =
-      own != own_in_flight_.end() && own->second.most > 0 && own->second.count >= own->second.most;
+  const auto own = own_.find(owner);
+  const bool all = own != own_.end() && own->second.HasAll();
   for (Class* c : {&small_, &bulk_})
     all || c->shares.Full(owner) ? c->queue.Hold(owner) : c->queue.Resume(owner);
 }
@@ -31,8 +32,8 @@ void Admission::HoldOrResume(const Shares::Changed& owners) {
 }
 
 bool Admission::Rebind(const Demand& demand) {
-  const auto own = own_in_flight_.find(demand.owner);
-  if (own == own_in_flight_.end() || own->second.most == MostInFlight(demand)) return false;
+  const auto own = own_.find(demand.owner);
+  if (own == own_.end() || own->second.most == MostInFlight(demand)) return false;
   own->second.most = MostInFlight(demand);
   HoldOrResume(demand.owner);
   return true;
@@ -40,48 +41,54 @@ bool Admission::Rebind(const Demand& demand) {
 
 void Admission::CountOwn(Demand* demand) {
   const int most = MostInFlight(*demand);
-  if (most == 0 && !own_in_flight_.contains(demand->owner)) return;
-  // What the owner's latest request said holds, not what this one did before it waited.
-  InFlight& own = own_in_flight_.try_emplace(demand->owner, InFlight{.most = most}).first->second;
+  auto found = own_.find(demand->owner);
+  if (found == own_.end()) {
+    if (most == 0) return;
+    // What the owner's latest request said holds, not what this one did before it waited.
+    found = own_.emplace(demand->owner, Own{.most = most}).first;
+  }
+  Own& own = found->second;
+  const bool had_all = own.HasAll();
   ++own.count;
   demand->counted = true;
-  HoldOrResume(demand->owner);
+  if (own.HasAll() != had_all) HoldOrResume(demand->owner);
 }
 
 void Admission::UncountOwn(const Demand& demand) {
   if (!demand.counted) return;
-  const auto own = own_in_flight_.find(demand.owner);
+  const auto own = own_.find(demand.owner);
+  const bool had_all = own->second.HasAll();
   --own->second.count;
-  HoldOrResume(demand.owner);
-  ForgetOwn(demand.owner);
+  if (own->second.HasAll() != had_all) HoldOrResume(demand.owner);
+  ForgetOwn(own);
 }
 
-void Admission::ForgetOwn(const std::string& owner) {
-  const auto own = own_in_flight_.find(owner);
-  if (own != own_in_flight_.end() && own->second.count == 0 && room_.Count(owner) == 0)
-    own_in_flight_.erase(own);
+void Admission::ForgetOwn(Owners::iterator own) {
+  if (own_.size() <= kMostIdleOwners || own == own_.end()) return;
+  if (own->second.count == 0 && own->second.bytes == 0 && room_.Count(own->first) == 0) own_.erase(own);
 }
 
 Status Admission::TakeOwnBytes(Demand* demand) {
   const int64_t most = demand->own.device_bytes;
-  const auto own = own_bytes_.find(demand->owner);
-  if (demand->device_bytes == 0 || (most == 0 && own == own_bytes_.end())) return {};
-  const int64_t held = own == own_bytes_.end() ? 0 : own->second;
-  const std::string allowed = std::to_string(most) + SaidBy(true, "device_bytes", "");
+  auto own = own_.find(demand->owner);
+  if (demand->device_bytes == 0 || (most == 0 && own == own_.end())) return {};
+  const int64_t held = own == own_.end() ? 0 : own->second.bytes;
+  const auto allowed = [most] { return std::to_string(most) + SaidBy(true, "device_bytes", ""); };
   if (most > 0 && demand->device_bytes > most)
-    return OverLimit("device bytes of yours", std::to_string(demand->device_bytes), "at most " + allowed)
+    return OverLimit("device bytes of yours", std::to_string(demand->device_bytes), "at most " + allowed())
         .value();
   if (most > 0 && demand->device_bytes > most - held)
     return Status({.code = Code::kResourceExhausted,
                    .reason = "BUSY",
                    .message = "your jobs and arrays take " + std::to_string(held) +
                               " bytes on the device and this one " + std::to_string(demand->device_bytes) +
-                              "; allowed: " + allowed,
+                              "; allowed: " + allowed(),
                    .field = "device bytes of yours",
                    .value = std::to_string(held + demand->device_bytes),
-                   .allowed = allowed,
+                   .allowed = allowed(),
                    .retry_after_ms = kOwnBytesRetryMs});
-  own_bytes_[demand->owner] += demand->device_bytes;
+  if (own == own_.end()) own = own_.emplace(demand->owner, Own{.most = MostInFlight(*demand)}).first;
+  own->second.bytes += demand->device_bytes;
   demand->bytes_counted = true;
   return {};
 }
@@ -89,9 +96,9 @@ Status Admission::TakeOwnBytes(Demand* demand) {
 void Admission::ReturnOwnBytes(const Demand& demand) {
   // Of none, because all stay as arrays (Ticket::Split), nothing is known any more once those are gone.
   if (!demand.bytes_counted || demand.device_bytes == 0) return;
-  const auto own = own_bytes_.find(demand.owner);
-  own->second -= demand.device_bytes;
-  if (own->second == 0) own_bytes_.erase(own);
+  const auto own = own_.find(demand.owner);
+  own->second.bytes -= demand.device_bytes;
+  ForgetOwn(own);
 }
 
 }  // namespace tilewire::engine

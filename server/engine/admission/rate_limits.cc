@@ -68,7 +68,11 @@ Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, 
       return TooFast(i, wanted[i], per_second[i], lacking / per_second[i], i == 0 ? own_calls : own_bytes);
   }
   for (size_t i = 0; i < wanted.size(); ++i) buckets.levels[i] -= wanted[i];
-  owners_.insert_or_assign(owner, buckets);
+  if (found != owners_.end()) {
+    found->second = buckets;
+    return {};
+  }
+  owners_.emplace(owner, buckets);
   if (owners_.size() >= forget_at_) ForgetFull(now);
   return {};
 }
