@@ -1,29 +1,15 @@
 #include "server/ops/json_line.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace tilewire::ops {
 
-void JsonLine::AddName(std::string_view name) {
-  constexpr std::string_view kEnd = "\":";
-  char* at = line_->Room(2 + name.size() + kEnd.size());
-  *at++ = std::exchange(empty_, false) ? '{' : ',';
-  *at++ = '"';
-  at = std::copy(name.begin(), name.end(), at);
-  std::copy(kEnd.begin(), kEnd.end(), at);
-}
-
 void JsonLine::AddText(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return kPlainText[static_cast<unsigned char>(c)]; })) {
-    *line_ += '"';
-    *line_ += text;
-    *line_ += '"';
+  if (IsPlainText(text)) {
+    AddPlain(text);
   } else {
     *line_ += nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   }

@@ -6,22 +6,28 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstring>
+#include <memory>
 #include <string_view>
 
 namespace tilewire::ops {
 
-/// Grows at its end, a few instructions a piece: each piece of a std::string is a call into its library, and
-/// every call to the server is a line of some thirty pieces. Itself it takes nothing from the heap for a
-/// usual line.
+/// Grows at its end, a few instructions a piece, without a call where the compiler knows its size: every call
+/// to the server is a line of some thirty pieces, or two. Itself it takes nothing from the heap for a usual
+/// line.
 class LineText {
  public:
+  LineText() = default;
+  LineText(const LineText&) = delete;
+  LineText& operator=(const LineText&) = delete;
+
   template <std::same_as<char> C>  // nothing that merely converts
   LineText& operator+=(C c) {
-    text_.push_back(c);
+    *Room(1) = c;
     return *this;
   }
   LineText& operator+=(std::string_view more) {
-    text_.append(more.data(), more.data() + more.size());
+    if (!more.empty()) std::memcpy(Room(more.size()), more.data(), more.size());
     return *this;
   }
   LineText& operator+=(const char* more) { return *this += std::string_view(more); }
@@ -30,19 +36,26 @@ class LineText {
     const fmt::format_int digits(number);
     return *this += std::string_view(digits.data(), digits.size());
   }
-  /// Room for so many characters more, which the caller writes.
+  /// Room for so many characters more, which the caller writes before anything else is added.
   char* Room(size_t count) {
-    text_.resize(text_.size() + count);
-    return text_.data() + text_.size() - count;
+    if (count > room_ - size_) [[unlikely]]
+      Grow(count);
+    size_ += count;
+    return text_ + size_ - count;
   }
 
-  size_t size() const { return text_.size(); }
+  size_t size() const { return size_; }
   /// Until more is added.
-  std::string_view view() const { return {text_.data(), text_.size()}; }
+  std::string_view view() const { return {text_, size_}; }
 
  private:
   static constexpr size_t kUsualBytes = 1000;
-  fmt::basic_memory_buffer<char, kUsualBytes> text_;
+  void Grow(size_t count);
+
+  std::array<char, kUsualBytes> usual_;  // what nobody wrote nobody reads
+  char* text_ = usual_.data();
+  size_t size_ = 0, room_ = kUsualBytes;
+  std::unique_ptr<char[]> more_;
 };
 
 /// Of each byte: whether it is printable ASCII that no format of ours escapes.
@@ -51,6 +64,9 @@ inline constexpr std::array<bool, 256> kPlainText = [] {
   for (size_t c = ' '; c < 0x7f; ++c) plain[c] = c != '"' && c != '\\';
   return plain;
 }();
+
+/// Whether all of it is.
+bool IsPlainText(std::string_view text);
 
 /// Appends what a clock in nanoseconds says in microseconds, or another number from 0 to 10^6 that has no
 /// more than three decimals, as those digits that tell it from all others; false where it is none. Far sooner
