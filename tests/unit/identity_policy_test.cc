@@ -30,20 +30,20 @@ TEST(Policy, TheFirstRuleThatNamesACallerDecides) {
       {"who": ["token:*"], "methods": ["*"]},
       {"who": ["*"], "methods": ["Arrays.List"]}]})");
   EXPECT_EQ(policy.size(), 3u);
-  EXPECT_TRUE(policy.MayCall("token:ann", "Kernels.Rmse").ok());
-  EXPECT_FALSE(policy.MayCall("token:ann", "Arrays.List").ok()) << "later rules give no more";
-  EXPECT_TRUE(policy.MayCall("token:bob", "Kernels.Execute").ok());
-  EXPECT_TRUE(policy.MayCall("anonymous", "Arrays.List").ok());
-  EXPECT_FALSE(policy.MayCall("anonymous", "Kernels.Rmse").ok());
+  EXPECT_TRUE(policy.For("token:ann").MayCall("Kernels.Rmse").ok());
+  EXPECT_FALSE(policy.For("token:ann").MayCall("Arrays.List").ok()) << "later rules give no more";
+  EXPECT_TRUE(policy.For("token:bob").MayCall("Kernels.Execute").ok());
+  EXPECT_TRUE(policy.For("anonymous").MayCall("Arrays.List").ok());
+  EXPECT_FALSE(policy.For("anonymous").MayCall("Kernels.Rmse").ok());
 }
 
 TEST(Policy, WhomNobodyNamesMayDoNothing) {
   for (const char* text : {R"({"rules": []})", R"({"rules": [{"who": ["token:ann"], "methods": ["*"]}]})"}) {
     const Policy policy = Parsed(text);
-    const Status status = policy.MayCall("token:bob", "Kernels.Rmse");
+    const Status status = policy.For("token:bob").MayCall("Kernels.Rmse");
     EXPECT_EQ(status.code(), Code::kPermissionDenied);
     EXPECT_EQ(status.reason(), "POLICY");
-    EXPECT_FALSE(policy.MayRun("token:bob", "rmse", 1).ok());
+    EXPECT_FALSE(policy.For("token:bob").MayRun("rmse", 1).ok());
   }
 }
 
@@ -51,35 +51,36 @@ TEST(Policy, GroupsStandForTheirMembers) {
   const Policy policy = Parsed(R"({"groups": {"lab": ["token:ann", "jwt:*", "spiffe://example.org/lab/*"]},
       "rules": [{"who": ["lab", "cn:robot"], "methods": ["Kernels.*"]}]})");
   for (const char* who : {"token:ann", "jwt:auth0|1", "spiffe://example.org/lab/a/b", "cn:robot"}) {
-    EXPECT_TRUE(policy.MayCall(who, "Kernels.Execute").ok()) << who;
-    EXPECT_FALSE(policy.MayCall(who, "Arrays.List").ok()) << who;
+    EXPECT_TRUE(policy.For(who).MayCall("Kernels.Execute").ok()) << who;
+    EXPECT_FALSE(policy.For(who).MayCall("Arrays.List").ok()) << who;
   }
   for (const char* who : {"token:annie", "dns:ann", "spiffe://example.org/labs", "anonymous"})
-    EXPECT_FALSE(policy.MayCall(who, "Kernels.Execute").ok()) << who;
+    EXPECT_FALSE(policy.For(who).MayCall("Kernels.Execute").ok()) << who;
 }
 
 TEST(Policy, AdministrationIsNotInTheStar) {
   const Policy policy = Parsed(R"({"rules": [{"who": ["token:root"], "methods": ["*"], "admin": true},
       {"who": ["*"], "methods": ["*", "Device.MeasureCeilings"]}]})");
-  EXPECT_TRUE(policy.MayCall("token:root", "Device.MeasureCeilings").ok());
-  EXPECT_FALSE(policy.MayCall("token:ann", "Device.MeasureCeilings").ok());
-  EXPECT_TRUE(policy.MayCall("token:ann", "Kernels.Rmse").ok());
+  EXPECT_TRUE(policy.For("token:root").MayCall("Device.MeasureCeilings").ok());
+  EXPECT_FALSE(policy.For("token:ann").MayCall("Device.MeasureCeilings").ok());
+  EXPECT_TRUE(policy.For("token:ann").MayCall("Kernels.Rmse").ok());
 }
 
 TEST(Policy, OperationsAndTheirSizesAreBounded) {
   const Policy policy = Parsed(R"({"rules": [
       {"who": ["token:ann"], "methods": ["*"], "operations": ["rmse"], "max_bytes": "1MiB"},
       {"who": ["*"], "methods": ["*"]}]})");
-  EXPECT_TRUE(policy.MayRun("token:ann", "rmse", 1 << 20).ok());
-  const Status large = policy.MayRun("token:ann", "rmse", (1 << 20) + 1);
+  EXPECT_TRUE(policy.For("token:ann").MayRun("rmse", 1 << 20).ok());
+  const Status large = policy.For("token:ann").MayRun("rmse", (1 << 20) + 1);
   EXPECT_EQ(large.code(), Code::kPermissionDenied);
   EXPECT_EQ(large.detail()->field, "bytes");
   EXPECT_EQ(
       large.message(),
       "token:ann may not run rmse on more than 1048576 bytes of operands and results (max_bytes), and these "
       "are 1048577, by the server's --policy");
-  EXPECT_EQ(policy.MayRun("token:ann", "put", 1).detail()->field, "operation");
-  EXPECT_TRUE(policy.MayRun("token:bob", "put", int64_t{1} << 40).ok()) << "a rule without bounds has none";
+  EXPECT_EQ(policy.For("token:ann").MayRun("put", 1).detail()->field, "operation");
+  EXPECT_TRUE(policy.For("token:bob").MayRun("put", int64_t{1} << 40).ok())
+      << "a rule without bounds has none";
 }
 
 TEST(Policy, LimitsAreThoseOfTheRuleThatDecides) {
@@ -88,7 +89,7 @@ TEST(Policy, LimitsAreThoseOfTheRuleThatDecides) {
        "max_in_flight": 3, "queue_length": 1000000, "device_bytes": "1GiB", "streams": 4, "arrays": 5,
        "array_bytes": 6, "regions": 7, "region_bytes": "8KiB"},
       {"who": ["token:*"], "methods": ["*"], "calls_per_second": 7}]})");
-  const PolicyLimits ann = policy.LimitsOf("token:ann"), bob = policy.LimitsOf("token:bob");
+  const PolicyLimits ann = policy.For("token:ann").limits(), bob = policy.For("token:bob").limits();
   EXPECT_EQ(ann.calls_per_second, 5);
   EXPECT_EQ(ann.bytes_per_second, 2 << 20);
   EXPECT_EQ(ann.max_in_flight, 3);
@@ -102,7 +103,7 @@ TEST(Policy, LimitsAreThoseOfTheRuleThatDecides) {
   EXPECT_EQ(bob.streams + bob.arrays + bob.regions + bob.device_bytes, 0);
   EXPECT_EQ(bob.calls_per_second, 7);
   EXPECT_EQ(bob.bytes_per_second, 0) << "what a rule does not say the flags do";
-  EXPECT_EQ(policy.LimitsOf("anonymous").calls_per_second, 0);
+  EXPECT_EQ(policy.For("anonymous").limits().calls_per_second, 0);
 }
 
 TEST(Policy, WhatIsWrongIsSaidWhereItIs) {

@@ -70,7 +70,11 @@ struct Case {
 void Check(const std::vector<Case>& cases, const IdentityRules& rules, const BearerFiles& files) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
   for (const Case& one : cases) {
-    const auto identity = Identify({one.certificate, one.authorization, one.header}, rules, files, now);
+    const auto values = [](const std::vector<std::string_view>& all) {
+      return PresentedValues{all.size(), all.empty() ? std::string_view() : all.front()};
+    };
+    const auto identity =
+        Identify({one.certificate, values(one.authorization), values(one.header)}, rules, files, now);
     EXPECT_EQ(identity ? identity->Text() : "", one.identity) << one.what;
     if (identity) continue;
     EXPECT_EQ(identity.error().code(), Code::kUnauthenticated) << one.what;

@@ -52,6 +52,21 @@ TEST(Tokens, SecretsMayHaveDots) {
   EXPECT_FALSE(tokens.Check("ann.a", {}));
 }
 
+TEST(Tokens, WhatWasFoundRightOnceIsStillTheOnlyRightOne) {
+  const auto tokens = Tokens::Parse(Line("ann") + Line("bob", " 2027-02-28T23:59:59Z")).value();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(tokens.Check("ann.secret", {}), "ann");
+    for (const std::string wrong :
+         {"ann.secreT", "ann.secre", "ann.secret2", "ann.", "ann", "eve.secret", ".secret"})
+      EXPECT_FALSE(tokens.Check(wrong, {})) << wrong;
+    EXPECT_EQ(tokens.Check("bob.secret", {}), "bob");
+    EXPECT_EQ(tokens.Check("bob.secret", WallTime::max()).error().detail()->value, "expired");
+    EXPECT_EQ(tokens.Check("bob.secreT", WallTime::max()).error().detail()->value, "unknown");
+  }
+  const std::string nobodys = "ann." + std::string(32, '.');
+  EXPECT_FALSE(Tokens::Parse(Line("ann"))->Check(nobodys, {})) << "what stands for no secret is none";
+}
+
 TEST(Tokens, TheExpiryIsTheFirstSecondOut) {
   const auto tokens = Tokens::Parse(Line("ann", " 2027-02-28T23:59:59Z")).value();
   const WallTime end = std::chrono::sys_days(std::chrono::year(2027) / 3 / 1) - std::chrono::seconds(1);
@@ -90,7 +105,7 @@ TEST(MakeToken, IsGoodUntilItExpires) {
   const NewToken made = MakeToken("ann", "").value(),
                  other = MakeToken("ann", "2027-01-31T12:00:00Z").value();
   EXPECT_NE(made.token, other.token);
-  EXPECT_EQ(made.token.size(), 4 + 64u);
+  EXPECT_EQ(made.token.size(), 4 + 32u);
   EXPECT_EQ(made.line.find(made.token.substr(4)), std::string::npos) << "the line does not tell the token";
   EXPECT_EQ(Tokens::Parse(made.line + "\n")->Check(made.token, WallTime::max()), "ann");
   EXPECT_FALSE(Tokens::Parse(made.line)->Check(other.token, {}));

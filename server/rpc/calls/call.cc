@@ -42,7 +42,8 @@ void Call::Started() {
   if (metadata_.own) return;
   EnterConnection();
   if (!metadata_.refused.ok()) return;
-  if (policy() != nullptr) metadata_.refused = policy()->MayCall(metadata_.identity, record_.method());
+  if (metadata_.judged_by->policy) ruling_ = metadata_.judged_by->policy->For(metadata_.identity);
+  metadata_.refused = ruling_.MayCall(record_.method());
   if (!is_stream_ || !metadata_.refused.ok()) return;
   if (const int most = own_limits().streams; most > 0) {
     metadata_.refused = shared_->streams.Enter(metadata_.share, most);
@@ -59,7 +60,7 @@ void Call::EnterConnection() {
 }
 
 PolicyLimits Call::own_limits() const {
-  return policy() ? policy()->LimitsOf(metadata_.identity) : PolicyLimits();
+  return ruling_.limits();
 }
 
 QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(engine::OperationPtr operation,
@@ -67,15 +68,13 @@ QueueTask<Result<std::shared_ptr<engine::Job>>> Call::OpenJob(engine::OperationP
   record_.SetOperation(operation->name());
   if (shared_->running.draining() && !drained)
     co_return Fail(Status(Code::kUnavailable, "DRAINING", "the server is draining; try another"));
-  if (policy() != nullptr) {
-    int64_t bytes = operation->payload_bytes();
-    for (const ArraySpec& operand : operation->operands()) bytes += operand.bytes();
-    if (Status status = policy()->MayRun(metadata_.identity, operation->name(), bytes); !status.ok())
-      co_return Fail(std::move(status));
-    const PolicyLimits limits = policy()->LimitsOf(metadata_.identity);
-    options.own = OwnLimitsOf(limits);
-    options.own_arrays = {.count = limits.arrays, .bytes = limits.array_bytes};
-  }
+  int64_t bytes = operation->payload_bytes();
+  for (const ArraySpec& operand : operation->operands()) bytes += operand.bytes();
+  if (Status status = ruling_.MayRun(operation->name(), bytes); !status.ok())
+    co_return Fail(std::move(status));
+  const PolicyLimits limits = ruling_.limits();
+  options.own = OwnLimitsOf(limits);
+  options.own_arrays = {.count = limits.arrays, .bytes = limits.array_bytes};
   options.identity = metadata_.identity;
   options.share = metadata_.share;
   options.arrived = record_.arrived();

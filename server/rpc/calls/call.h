@@ -99,8 +99,6 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void StartIdleWatch();
 
  private:
-  /// As of when the call came; null where everybody may do everything.
-  const Policy* policy() const { return metadata_.judged_by->policy.get(); }
   Status LateStatus(Late why) const;
   /// Of the calls that it waits with.
   Throttle& throttle();
@@ -115,6 +113,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   grpc::ServerCompletionQueue* const queue_;
   grpc::ServerContext context_;
   Metadata metadata_;
+  Policy::Ruling ruling_;  ///< as of when the call came; a view of metadata_
   Record record_;
   CallJob job_{shared_->engine};
   Cancellation cancellation_{&context_, &shared_->running, &job_};

@@ -17,23 +17,34 @@
 namespace tilewire::rpc {
 namespace {
 
-constexpr const char* kAnonymous = "anonymous";
+/// What a call's metadata say under the keys that mean something, found in one walk.
+struct Told {
+  std::string request_id, traceparent;  ///< empty where missing, unprintable or over 128 bytes
+  std::string_view probe;
+  PresentedValues authorization, header;
+};
 
-/// A metadata key's value; empty where it is missing, unprintable or over 128 bytes.
-std::string IncomingText(const grpc::ServerContextBase& context, const std::string& key) {
-  const auto found = context.client_metadata().find(key);
-  if (found == context.client_metadata().end()) return {};
-  const std::string text(found->second.data(), found->second.size());
+std::string Visible(std::string_view text) {
   const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-  return visible && text.size() <= kMaxRequestIdBytes ? text : std::string();
+  return visible && text.size() <= kMaxRequestIdBytes ? std::string(text) : std::string();
 }
 
-/// All values of a metadata key.
-std::vector<std::string_view> Incoming(const grpc::ServerContextBase& context, const std::string& key) {
-  std::vector<std::string_view> values;
-  const auto [begin, end] = context.client_metadata().equal_range(key);
-  for (auto i = begin; i != end; ++i) values.emplace_back(i->second.data(), i->second.size());
-  return values;
+/// `header`: the key by which proxies name callers; empty: none does. Of other keys that are there more than
+/// once the first counts.
+Told Walk(const grpc::ServerContextBase& context, std::string_view header) {
+  Told told;
+  std::string_view before;
+  for (const auto& [key_ref, value_ref] : context.client_metadata()) {
+    const std::string_view key(key_ref.data(), key_ref.size()), value(value_ref.data(), value_ref.size());
+    const bool first = key != std::exchange(before, key);
+    if (!header.empty() && key == header) told.header.Add(value);
+    if (key == "authorization") told.authorization.Add(value);
+    if (!first) continue;
+    if (key == "x-request-id") told.request_id = Visible(value);
+    if (key == "traceparent") told.traceparent = Visible(value);
+    if (key == "x-tilewire-probe") told.probe = value;
+  }
+  return told;
 }
 
 std::vector<std::string> Values(const grpc::AuthContext& connection, const std::string& property) {
@@ -64,14 +75,12 @@ TimePoint DeadlineOf(const grpc::ServerContextBase& context) {
   return Clock::now() + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared,
+Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared, const Told& told,
                        const CallCredentials& known) {
-  const IdentityRules& rules = shared.identity_rules;
-  Presented presented;
+  Presented presented{.authorization = told.authorization, .header = told.header};
   if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
-  if (known.tokens || known.jwks) presented.authorization = Incoming(context, "authorization");
-  if (!rules.header.empty()) presented.header = Incoming(context, rules.header);
-  return Identify(presented, rules, {known.tokens.get(), known.jwks.get()}, std::chrono::system_clock::now());
+  return Identify(presented, shared.identity_rules, {known.tokens.get(), known.jwks.get()},
+                  std::chrono::system_clock::now());
 }
 
 }  // namespace
@@ -91,14 +100,15 @@ std::string MakeRequestId() {
 
 Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& shared,
                       const std::string& probe_token) {
-  Metadata metadata{.request_id = IncomingText(*context, "x-request-id"),
-                    .traceparent = IncomingText(*context, "traceparent"),
+  Told told = Walk(*context, shared.identity_rules.header);
+  Metadata metadata{.request_id = std::move(told.request_id),
+                    .traceparent = std::move(told.traceparent),
                     .peer = context->peer(),
                     .deadline = DeadlineOf(*context)};
-  metadata.own = !probe_token.empty() && IncomingText(*context, "x-tilewire-probe") == probe_token;
+  metadata.own = !probe_token.empty() && told.probe == probe_token;
   metadata.judged_by = shared.credentials->for_calls();
   const auto identity =
-      metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared, *metadata.judged_by);
+      metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared, told, *metadata.judged_by);
   if (identity) {
     metadata.identity = identity->Text();
     metadata.share =

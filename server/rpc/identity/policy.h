@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "kernels/array/status.h"
@@ -38,33 +40,57 @@ struct PolicyLimits {
 /// One reading of the file. Immutable, so thread-safe.
 class Policy {
  public:
+  class Ruling;
+
   /// Of a file's text. INVALID_ARGUMENT with what is wrong, where it is, and what is allowed: no JSON, keys
   /// that are unknown, doubled or missing, values of another type, identities, methods or operations that
   /// there are not, a group that is not there.
   static Result<Policy> Parse(std::string_view text, const PolicyWords& words);
 
-  /// PERMISSION_DENIED `POLICY` where the caller (Identity::Text()) may not call that method.
-  Status MayCall(const std::string& identity, const std::string& method) const;
-  /// The same for an operation whose operands and results have `bytes`.
-  Status MayRun(const std::string& identity, std::string_view operation, int64_t bytes) const;
-
-  /// Of a caller; none where no rule names him.
-  PolicyLimits LimitsOf(const std::string& identity) const;
+  /// What a caller (Identity::Text()) may. A view of this and of that text.
+  Ruling For(std::string_view identity) const;
 
   size_t size() const { return rules_.size(); }
 
  private:
   friend class PolicyReader;
+  /// Looked up by every call, so by a hash.
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Words = std::unordered_set<std::string, TextHash, std::equal_to<>>;
   struct Rule {
     std::vector<std::string> who;  ///< identities; with * at the end: all that begin so
-    std::set<std::string, std::less<>> methods, operations;
+    Words methods, operations;
     int64_t max_bytes = 0;  ///< 0: no bound
     PolicyLimits limits;
   };
-  /// Null: none names him.
-  const Rule* Of(const std::string& identity) const;
 
   std::vector<Rule> rules_;
+};
+
+/// Copied freely, not used after what it is a view of.
+class Policy::Ruling {
+ public:
+  /// Where the server has no policy: everybody may do everything.
+  Ruling() = default;
+
+  /// PERMISSION_DENIED `POLICY` where the caller may not call that method.
+  Status MayCall(std::string_view method) const;
+  /// The same for an operation whose operands and results have `bytes`.
+  Status MayRun(std::string_view operation, int64_t bytes) const;
+  /// None where no rule names the caller.
+  PolicyLimits limits() const { return rule_ == nullptr ? PolicyLimits() : rule_->limits; }
+
+ private:
+  friend class Policy;
+  Ruling(std::string_view identity, const Rule* rule) : judges_(true), identity_(identity), rule_(rule) {}
+  Status Denied(const std::string& what, std::string field, std::string value, std::string allowed) const;
+
+  bool judges_ = false;
+  std::string_view identity_;
+  const Rule* rule_ = nullptr;  ///< null: none names him
 };
 
 }  // namespace tilewire::rpc

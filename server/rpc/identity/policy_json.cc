@@ -124,9 +124,9 @@ class PolicyReader {
   }
 
   /// Of `known` those that a list names; with * at the end all that begin so.
-  static std::set<std::string, std::less<>> Listed(const std::string& where, const json& list,
-                                                   const std::vector<std::string>& known) {
-    std::set<std::string, std::less<>> named;
+  static Policy::Words Listed(const std::string& where, const json& list,
+                              const std::vector<std::string>& known) {
+    Policy::Words named;
     Texts(where, list, [&](const std::string& at, const std::string& word) {
       const std::string beginning = word.ends_with('*') ? word.substr(0, word.size() - 1) : "";
       size_t found = 0;

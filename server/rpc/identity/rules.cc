@@ -21,14 +21,13 @@ bool TakeBearer(std::string_view* text) {
   return bearer;
 }
 
-Result<Identity> OfToken(const std::vector<std::string_view>& values, const BearerFiles& files,
-                         WallTime now) {
+Result<Identity> OfToken(const PresentedValues& values, const BearerFiles& files, WallTime now) {
   const auto refuse = [](const std::string& value) {
     return Unauthenticated("authorization", value, "Bearer and a token, once",
                            "the metadata key authorization is " + value);
   };
-  if (values.size() != 1) return refuse(Times(values.size()));
-  std::string_view token = values.front();
+  if (values.count != 1) return refuse(Times(values.count));
+  std::string_view token = values.first;
   if (!TakeBearer(&token)) return refuse("not a bearer token");
   if (files.jwks != nullptr && (files.tokens == nullptr || LooksLikeJwt(token))) {
     TILEWIRE_ASSIGN_OR_RETURN(std::string subject, files.jwks->Check(token, now));
@@ -38,16 +37,16 @@ Result<Identity> OfToken(const std::vector<std::string_view>& values, const Bear
   return Identity{IdentityKind::kToken, std::move(name)};
 }
 
-Result<Identity> OfHeader(const std::vector<std::string_view>& values, const std::string& header) {
+Result<Identity> OfHeader(const PresentedValues& values, const std::string& header) {
   const auto refuse = [&](const std::string& value) {
     return Unauthenticated(header, value,
                            "1 to " + std::to_string(kMaxIdentityBytes) + " printable ASCII characters, once",
                            "the header " + header + ", which names the caller, is " + value +
                                "; the server's proxy must set it, once");
   };
-  if (values.empty()) return refuse("missing");
-  if (values.size() > 1) return refuse(Times(values.size()));
-  const std::string_view value = values.front();
+  if (values.count == 0) return refuse("missing");
+  if (values.count > 1) return refuse(Times(values.count));
+  const std::string_view value = values.first;
   if (value.empty()) return refuse("empty");
   if (value.size() > kMaxIdentityBytes) return refuse(std::to_string(value.size()) + " characters long");
   if (!IsIdentityName(value)) return refuse("not printable");
@@ -58,25 +57,23 @@ Result<Identity> OfHeader(const std::vector<std::string_view>& values, const std
 
 Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const BearerFiles& files,
                           WallTime now) {
-  std::vector<Identity> known;  // the one that counts is the last
+  std::optional<Identity> machine, bearer;
   if (presented.certificate) {
-    TILEWIRE_ASSIGN_OR_RETURN(Identity identity, IdentityOf(*presented.certificate));
-    known.push_back(std::move(identity));
+    TILEWIRE_ASSIGN_OR_RETURN(machine, IdentityOf(*presented.certificate));
   }
   const bool takes_tokens = files.tokens != nullptr || files.jwks != nullptr;
-  if (takes_tokens && !presented.authorization.empty()) {
-    TILEWIRE_ASSIGN_OR_RETURN(Identity identity, OfToken(presented.authorization, files, now));
-    known.push_back(std::move(identity));
+  if (takes_tokens && presented.authorization.count > 0) {
+    TILEWIRE_ASSIGN_OR_RETURN(bearer, OfToken(presented.authorization, files, now));
   }
-  const bool named = !known.empty();
-  if (!named) known.push_back(Identity{});
-  const bool proxied =
-      !rules.header.empty() && std::any_of(known.begin(), known.end(), [&rules](const Identity& identity) {
-        const auto& proxies = rules.trusted_proxies;
-        return std::find(proxies.begin(), proxies.end(), identity) != proxies.end();
-      });
-  if (proxied) return OfHeader(presented.header, rules.header);
-  if (named || rules.anonymous) return std::move(known.back());
+  if (!machine && !bearer) machine.emplace();  // anonymous
+  const auto is_proxy = [&rules](const std::optional<Identity>& identity) {
+    const auto& proxies = rules.trusted_proxies;
+    return identity && std::find(proxies.begin(), proxies.end(), *identity) != proxies.end();
+  };
+  if (!rules.header.empty() && (is_proxy(machine) || is_proxy(bearer)))
+    return OfHeader(presented.header, rules.header);
+  if (bearer) return *std::move(bearer);
+  if (*machine != Identity{} || rules.anonymous) return *std::move(machine);
   return Unauthenticated("credentials", "missing",
                          takes_tokens ? "a token or a client certificate" : "a client certificate",
                          "the server wants to know who calls, and the call does not say");

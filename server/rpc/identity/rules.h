@@ -1,6 +1,7 @@
 // The one place that decides who calls, by what a call and its connection present. No gRPC here.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,11 +15,21 @@
 
 namespace tilewire::rpc {
 
+/// The values of a metadata key: how many, and the first of them, which is all that is ever looked at.
+struct PresentedValues {
+  size_t count = 0;
+  std::string_view first;
+
+  void Add(std::string_view value) {
+    if (count++ == 0) first = value;
+  }
+};
+
 /// What a call brings. Views of what lives as long as the call is judged.
 struct Presented {
   std::optional<CertificateNames> certificate;  ///< of the connection, verified; none: it showed none
-  std::vector<std::string_view> authorization;  ///< values of the metadata key `authorization`
-  std::vector<std::string_view> header;         ///< values of the key IdentityRules::header
+  PresentedValues authorization;                ///< values of the metadata key `authorization`
+  PresentedValues header;                       ///< values of the key IdentityRules::header
 };
 
 /// What the operator decided. Immutable while calls come.

@@ -17,7 +17,8 @@ namespace tilewire::rpc {
 namespace {
 
 constexpr size_t kMinSaltDigits = 16, kMaxSaltDigits = 64, kMaxNameBytes = 128;
-constexpr size_t kNewSaltBytes = 16, kNewSecretBytes = 32;
+constexpr size_t kNewSaltBytes = 16;
+constexpr size_t kNewSecretBytes = 24, kNewSecretDigits = 32;
 constexpr std::string_view kBlanks = " \t\r";
 
 int HexDigit(char c) {
@@ -104,6 +105,27 @@ Sha256 Sha256Of(std::string_view first, std::string_view second) {
   return hash;
 }
 
+Tokens::Proven::~Proven() {
+  const std::unique_ptr<std::string> secret(secret_.load());
+  if (secret) OPENSSL_cleanse(secret->data(), secret->size());
+}
+
+bool Tokens::Proven::Is(std::string_view secret) const {
+  // What is not known yet is compared, too, with no secret of anybody, so that it takes as long.
+  static const std::string nobodys(kNewSecretDigits, '.');
+  const std::string* const known = secret_.load(std::memory_order_acquire);
+  const std::string& right = known == nullptr ? nobodys : *known;
+  const bool same =
+      secret.size() == right.size() && CRYPTO_memcmp(secret.data(), right.data(), right.size()) == 0;
+  return same && known != nullptr;
+}
+
+void Tokens::Proven::Set(std::string_view secret) {
+  auto made = std::make_unique<std::string>(secret);
+  std::string* nothing = nullptr;
+  if (secret_.compare_exchange_strong(nothing, made.get(), std::memory_order_acq_rel)) (void)made.release();
+}
+
 Result<std::pair<std::string, Tokens::Entry>> Tokens::ParseLine(std::string_view line) {
   const auto bad = [](std::string_view what) {
     return Fail(Status(Code::kInvalidArgument, "BAD_VALUE", what));
@@ -150,9 +172,13 @@ Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
   const auto found = formed ? by_name_.find(token.substr(0, dot)) : by_name_.end();
   const bool known = found != by_name_.end();
   const Entry& entry = known ? found->second : nobody;
-  const Sha256 hash = Sha256Of(entry.salt, formed ? token.substr(dot + 1) : token);
-  const bool right = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
-  if (!known || !right) return Refused("unknown");
+  const std::string_view secret = formed ? token.substr(dot + 1) : token;
+  if (!entry.proven->Is(secret)) {
+    const Sha256 hash = Sha256Of(entry.salt, secret);
+    const bool right = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
+    if (!known || !right) return Refused("unknown");
+    entry.proven->Set(secret);
+  }
   if (entry.expires && now >= *entry.expires) return Refused("expired");
   return found->first;
 }
@@ -163,11 +189,27 @@ std::string RandomHex(size_t bytes) {
   return Hex(random);
 }
 
+namespace {
+
+/// Random, in base64 as URLs have it: a third shorter than in hexadecimal digits, and each call sends it.
+std::string NewSecret() {
+  std::array<uint8_t, kNewSecretBytes> random{};
+  if (RAND_bytes(random.data(), random.size()) != 1) std::abort();
+  std::array<uint8_t, kNewSecretDigits + 1> digits{};  // a NUL is written behind them
+  EVP_EncodeBlock(digits.data(), random.data(), random.size());
+  std::string secret(digits.begin(), digits.end() - 1);
+  std::ranges::replace(secret, '+', '-');
+  std::ranges::replace(secret, '/', '_');
+  return secret;
+}
+
+}  // namespace
+
 Result<NewToken> MakeToken(std::string_view name, std::string_view expires) {
   if (!IsTokenName(name))
     return Fail(Status(Code::kInvalidArgument, "BAD_VALUE",
                        "the name must be 1 to 128 letters, digits, '-' and '_'"));
-  const std::string salt = RandomHex(kNewSaltBytes), secret = RandomHex(kNewSecretBytes);
+  const std::string salt = RandomHex(kNewSaltBytes), secret = NewSecret();
   NewToken made{.token = std::string(name) + "." + secret,
                 .line = std::string(name) + " " + salt + " " + Hex(Sha256Of(salt, secret))};
   if (!expires.empty()) made.line += " " + std::string(expires);

@@ -13,9 +13,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,16 +38,31 @@ class Tokens {
   static Result<Tokens> Parse(std::string_view text);
 
   /// The name that a token stands for. UNAUTHENTICATED `IDENTITY`: unknown, wrong or expired; the message
-  /// does not say which but for the last, and the time taken does not depend on it.
+  /// does not say which but for the last, and the time taken does not depend on it. What was found right once
+  /// is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 
   size_t size() const { return by_name_.size(); }
 
  private:
+  /// The secret of one token once it was found right, and until then nothing. Wiped in the end. Thread-safe.
+  class Proven {
+   public:
+    Proven() = default;
+    ~Proven();
+    Proven(const Proven&) = delete;
+    Proven& operator=(const Proven&) = delete;
+    bool Is(std::string_view secret) const;
+    void Set(std::string_view secret);
+
+   private:
+    std::atomic<std::string*> secret_{nullptr};  ///< set once
+  };
   struct Entry {
     std::string salt;
     Sha256 hash{};
     std::optional<WallTime> expires;
+    std::unique_ptr<Proven> proven = std::make_unique<Proven>();
   };
   static Result<std::pair<std::string, Entry>> ParseLine(std::string_view line);
 
@@ -54,7 +71,7 @@ class Tokens {
 
 /// What `tilewired --make-token` gives.
 struct NewToken {
-  std::string token;  ///< for the client, and to be found nowhere else: NAME.SECRET, 256 bits of it random
+  std::string token;  ///< for the client, and to be found nowhere else: NAME.SECRET, 192 bits of it random
   std::string line;   ///< for the file
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tilewire::rpc {
 namespace {
@@ -14,28 +15,28 @@ constexpr int64_t kRetryMs = 250;
 // Of a second's worth: who comes just when he was told to finds enough.
 constexpr double kRounding = 1e-9;
 
-Status TooMany(const std::string& what, int there, int most, const char* flag) {
+Status TooMany(std::string_view what, int there, int most, const char* flag) {
   if (most == 0 || there < most) return {};
   const std::string allowed = std::to_string(most) + " (" + flag + ")";
-  return Status(
-      {.code = Code::kResourceExhausted,
-       .reason = "BUSY",
-       .message = "the connection has " + std::to_string(there) + " " + what + "; allowed: " + allowed,
-       .field = what + " of the connection",
-       .value = std::to_string(there),
-       .allowed = allowed,
-       .retry_after_ms = kRetryMs});
+  return Status({.code = Code::kResourceExhausted,
+                 .reason = "BUSY",
+                 .message = "the connection has " + std::to_string(there) + " " + std::string(what) +
+                            "; allowed: " + allowed,
+                 .field = std::string(what) + " of the connection",
+                 .value = std::to_string(there),
+                 .allowed = allowed,
+                 .retry_after_ms = kRetryMs});
 }
 
-Status TooFast(const std::string& what, double lacking, double per_second, const char* flag) {
+Status TooFast(std::string_view what, double lacking, double per_second, const char* flag) {
   if (per_second == 0 || lacking <= kRounding * std::max(1.0, per_second)) return {};
   const auto ms = static_cast<int64_t>(std::ceil(lacking / per_second * 1000));
   const std::string allowed = std::to_string(std::llround(per_second)) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
-                 .message = "the connection had more " + what + " a second than " + allowed +
+                 .message = "the connection had more " + std::string(what) + " a second than " + allowed +
                             "; this call may come in " + std::to_string(ms) + " ms",
-                 .field = what + " a second of the connection",
+                 .field = std::string(what) + " a second of the connection",
                  .value = "more",
                  .allowed = allowed,
                  .retry_after_ms = ms});
