@@ -104,7 +104,7 @@ class LoadPeers(Scripts):
 
 class Price(Scripts):
     def test_every_way_has_its_figures(self):
-        done = run("price.py", FOLDER, "--device", "cpu", "--rounds", 1, "--seconds", 0.1, "--mib", "1,1", "--json",
+        done = run("price.py", FOLDER, "--device", "cpu", "--rounds", 1, "--turns", 1, "--seconds", 0.1, "--mib", "1,1", "--json",
                    self.file("price.json"))
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(self.read("price.json"))
@@ -113,13 +113,25 @@ class Price(Scripts):
             self.assertEqual(list(ways), list(price.WAYS), row)
             for way in ways.values():
                 self.assertGreater(way["median"], 0)
+                self.assertGreater(way["beside"], 0)
+            self.assertEqual(ways["in clear"]["beside"], 1, row)
         self.assertIn("(", done.stdout)
+
+    def test_chosen_ways_and_wrong_words(self):
+        done = run("price.py", FOLDER, "--device", "cpu", "--ways", "in clear, all on;all off", "--rounds", 1, "--turns", 2, "--seconds", 0.1,
+                   "--mib", "1,1", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for ways in json.loads(done.stdout)["rows"].values():
+            self.assertEqual([(way, len(cell["rounds"])) for way, cell in ways.items()], [("in clear, all on", 2), ("all off", 2)])
         self.assertEqual(run("price.py", FOLDER, "--mib", "1").returncode, 2)
+        self.assertEqual(run("price.py", FOLDER, "--turns", 0).returncode, 2)
+        done = run("price.py", FOLDER, "--ways", "in clear;in fog")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("in fog", done.stderr)
         self.assertEqual(run("price.py", "/nowhere").returncode, 1)
 
-
     def test_a_call_that_fails_leaves_the_others(self):
-        options = types.SimpleNamespace(folder=FOLDER, device="cpu", rounds=1, seconds=1, mib=[1, 2])
+        options = types.SimpleNamespace(folder=FOLDER, device="cpu", ways=price.WAYS, rounds=1, turns=2, seconds=1, mib=[1, 2])
         table_head = "operation  calls  wrong  errors"
 
         def call(prices, _, row, __):
@@ -132,8 +144,10 @@ class Price(Scripts):
         server.return_value.__exit__.return_value = False
         with mock.patch.object(price, "Server", server), mock.patch.object(price.Price, "call", call):
             report = price.measure(options)
-        self.assertEqual([[cell["rounds"] for cell in ways.values()] for ways in report["rows"].values()], [[[2.0]] * len(price.WAYS)])
-        self.assertEqual(report["failed"], [f"{way}: tilewire-load ended with code 1: nothing was measured" for way in price.WAYS])
+        self.assertEqual([[cell["rounds"] for cell in ways.values()] for ways in report["rows"].values()],
+                         [[[2.0, 2.0]] * len(price.WAYS)])
+        self.assertEqual(sorted(report["failed"]),
+                         sorted(f"{way}: tilewire-load ended with code 1: nothing was measured" for way in price.WAYS))
 
 
 class Agree(Scripts):

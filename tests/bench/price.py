@@ -1,27 +1,37 @@
 #!/usr/bin/env python3
 """What doors cost: TLS, client certificates, and everything else that keeps others out, beside the same calls without.
 
-    price.py FOLDER [--device auto] [--rounds 3] [--seconds 3] [--mib 64,256] [--json FILE] [--markdown FILE]
+    price.py FOLDER [--device auto] [--ways WAY;WAY...] [--rounds 3] [--turns 4] [--seconds 1] [--mib 64,256] [--json FILE] [--markdown FILE]
 
-FOLDER is a bundle or a build. Every round starts a server a way, in turns, so that all ways meet the same machine; figures
-are medians, and shares are of the way that is printed first. Certificates and the token are made by openssl and tilewired
-when it runs, and end with it. All off: nothing is given up by the process, either. All on: tokens, a policy with limits, an audit log,
-and bounds of connections. Exit code: 0; 1 nothing could be measured; 2 bad usage or no programs.
+FOLDER is a bundle or a build. Every round starts a server for each way. They are all up at once and are called in turns, in
+another order each time, so that all meet the same machine; and each round they are other processes, since two that do the same
+differ by some percent. Figures are medians, and what stands beside them is the median of the differences or shares of one turn,
+to the way that is printed first. Certificates and the token are made by openssl and tilewired when it runs, and end with it.
+
+All off: nothing is given up by the process, either. Again: what two servers of equal work differ by. A token unasked: clients send
+one, and the server does not look at it, so this is what gRPC takes to carry it. All on: tokens, a policy with limits, an audit
+log, and bounds of connections; but tokens: the rest of it, for callers without a name.
+
+Exit code: 0; 1 nothing could be measured; 2 bad usage or no programs.
 """
 import argparse
+import contextlib
 import json
 import os
+import random
+import statistics
 import subprocess
 import sys
 
 from programs import (Failure, Server, add_common_options, figures, find_program, matrix_shape, numbers, report_of, run,
                       scratch_folder, spread, table, write_text)
 
-WAYS = ("all off", "in clear", "in clear, all on", "TLS", "TLS, all on", "TLS, client certificate")
+WAYS = ("in clear", "in clear, again", "all off", "in clear, a token unasked", "in clear, all on",
+        "in clear, all on but tokens", "TLS", "TLS, all on", "TLS, client certificate")
 # Counted, and never reached.
 BOUNDS = ("--max-calls-per-connection", "1000000", "--max-streams-per-connection", "1000000", "--calls-per-second-per-connection", "1000000",
           "--bytes-per-second-per-connection", "16384GiB")
-POLICY = {"rules": [{"who": ["token:price"], "methods": ["*"], "admin": True, "max_bytes": "64GiB", "calls_per_second": 1000000,
+POLICY = {"rules": [{"who": ["token:price", "anonymous"], "methods": ["*"], "admin": True, "max_bytes": "64GiB", "calls_per_second": 1000000,
                      "bytes_per_second": "16384GiB", "max_in_flight": 1000000, "queue_length": 1000000, "streams": 1000000,
                      "device_bytes": "16384GiB"}]}
 LESS = "p50, us"  # the row where less is better
@@ -44,14 +54,16 @@ class Price:
     def __init__(self, options, folder):
         self.options, self.folder, self.device, self.failures = options, folder, None, []
         self.load, self.server = (find_program(options.folder, name) for name in ("tilewire-load", "tilewired"))
-        self.rows = {}
-        small, large = options.mib
+        self.rows, self.beside = {}, {}  # values of each row and way; what they are to those of the first way in the same turn
         self.scenarios = {
             f"rmse 4 KiB, one caller, {LESS}": (1, {"shape": [1024], "access": "unary"}),
-            "rmse 4 KiB, 16 callers, calls/s": (16, {"shape": [1024], "access": "unary"}),
-            f"rmse 2 x {small} MiB, one connection, GB/s": (1, {"shape": matrix_shape(small), "access": "stream"}),
-            f"rmse 2 x {large} MiB, 2 callers, 4 connections each, GB/s":
-                (2, {"shape": matrix_shape(large), "access": "striped", "connections": 4})}
+            "rmse 4 KiB, 16 callers, calls/s": (16, {"shape": [1024], "access": "unary"})}
+        if options.mib:
+            small, large = options.mib
+            self.scenarios |= {
+                f"rmse 2 x {small} MiB, one connection, GB/s": (1, {"shape": matrix_shape(small), "access": "stream"}),
+                f"rmse 2 x {large} MiB, 2 callers, 4 connections each, GB/s":
+                    (2, {"shape": matrix_shape(large), "access": "striped", "connections": 4})}
         make_pair(folder, "authority")
         for name in ("server", "client"):
             make_pair(folder, name, self.path("authority"))
@@ -69,9 +81,11 @@ class Price:
         if way == "all off":
             server += ["--no-confinement", "--core-dumps"]
         if "all on" in way:
-            server += ["--tokens", self.path("tokens"), "--anonymous", "deny", "--policy", self.path("policy"), "--audit-log", self.path("audit"),
-                       *BOUNDS]
+            server += ["--policy", self.path("policy"), "--audit-log", self.path("audit of " + way), *BOUNDS]
+        if way.endswith(("all on", "unasked")):
             client += ["--token-file", self.path("token")]
+        if way.endswith("all on"):
+            server += ["--tokens", self.path("tokens"), "--anonymous", "deny"]
         if "TLS" in way:
             server += ["--tls-cert", self.path("server.pem"), "--tls-key", self.path("server.key")]
             client += ["--tls-ca", self.path("authority.pem")]
@@ -84,24 +98,50 @@ class Price:
         callers, operation = self.scenarios[row]
         scenario, result = self.path("scenario.json"), self.path("result.json")
         write_text(scenario, json.dumps({"mode": {"type": "closed", "callers": callers}, "inputs": 2,
-                                         "seconds": self.options.seconds, "operations": [{"operation": "rmse", **operation}]}))
+                                         "warmup_seconds": min(0.5, self.options.seconds / 2), "seconds": self.options.seconds,
+                                         "operations": [{"operation": "rmse", **operation}]}))
         run([self.load, "run", scenario, "--server", server.address, "--json", result, *client], 60 + 10 * self.options.seconds)
         with open(result, encoding="utf-8") as file:
             total = json.load(file)["total"]
         return {"us": total["latency_us"]["p50"], "calls/s": total["calls_per_second"],
                 "GB/s": total["bytes_per_second"] / 1e9}[row.rsplit(" ", 1)[1]]
 
-    def round(self):
-        for way in WAYS:
-            server_flags, client_flags = self.flags(way)
+    def start(self, servers, way):
+        try:
+            server = servers.enter_context(Server(self.server, ["--device", self.options.device, *self.flags(way)[0]]))
+            self.device = server.device
+            return server
+        except Failure as failure:
+            self.failures.append(f"{way}: {failure}")
+            return None
+
+    def turn(self, row, servers):
+        """A value of each way, but of those that fail: they have no more turns."""
+        got = {}
+        for way in random.sample(list(servers), len(servers)):
             try:
-                with Server(self.server, ["--device", self.options.device, *server_flags]) as server:
-                    self.device = server.device
-                    for row in self.scenarios:
-                        value = self.call(server, row, client_flags)
-                        self.rows.setdefault(row, {}).setdefault(way, []).append(value)
+                got[way] = self.call(servers[way], row, self.flags(way)[1])
             except Failure as failure:
                 self.failures.append(f"{way}: {failure}")
+                del servers[way]
+        base = got.get(self.options.ways[0])
+        for way, value in got.items():
+            self.rows[row].setdefault(way, []).append(value)
+            if base:
+                self.beside[row].setdefault(way, []).append(value / base)
+
+    def round(self):
+        try:
+            with contextlib.ExitStack() as stack:
+                servers = {way: self.start(stack, way) for way in self.options.ways}
+                servers = {way: server for way, server in servers.items() if server}
+                for row in self.scenarios:
+                    self.rows.setdefault(row, {})
+                    self.beside.setdefault(row, {})
+                    for _ in range(self.options.turns):
+                        self.turn(row, servers)
+        except Failure as failure:  # how a server ended that nobody stopped
+            self.failures.append(str(failure))
 
 
 def measure(options):
@@ -109,36 +149,44 @@ def measure(options):
         price = Price(options, folder)
         for _ in range(options.rounds):
             price.round()
-    if not price.rows:
+    if not any(price.rows.values()):
         raise Failure(price.failures[0])
-    return {"version": 1, "device": price.device, "rounds": options.rounds, "failed": price.failures,
-            "rows": {row: {way: spread(values) for way, values in ways.items()} for row, ways in price.rows.items()}}
+    return {"version": 2, "device": price.device, "ways": list(options.ways), "rounds": options.rounds, "failed": price.failures,
+            "rows": {row: {way: {**spread(ways[way]), "beside": statistics.median(price.beside[row].get(way) or [1])}
+                           for way in options.ways if way in ways} for row, ways in price.rows.items() if ways}}
 
 
-def cell(row, ways, way):
+def cell(row, ways, way, first):
     if way not in ways:
         return "–"
-    value = ways[way]["median"]
-    if way == WAYS[0] or WAYS[0] not in ways:
+    value, beside = ways[way]["median"], ways[way]["beside"]
+    if way == first or first not in ways:
         return figures(value)
-    base = ways[WAYS[0]]["median"]
-    return f"{figures(value)} ({value - base:+.0f})" if row.endswith(LESS) else f"{figures(value)} ({100 * value / base:.0f}%)"
+    return f"{figures(value)} ({100 * (beside - 1):+.1f}%)" if row.endswith(LESS) else f"{figures(value)} ({100 * beside:.1f}%)"
 
 
 def render(report, markdown):
-    rows = [[row, *(cell(row, ways, way) for way in WAYS)] for row, ways in report["rows"].items()]
-    return "\n".join([table(["", *WAYS], rows, markdown), *(f"failed: {failure}" for failure in report["failed"])])
+    names = report["ways"]
+    rows = [[row, *(cell(row, ways, way, names[0]) for way in names)] for row, ways in report["rows"].items()]
+    return "\n".join([table(["", *names], rows, markdown), *(f"failed: {failure}" for failure in report["failed"])])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("--seconds", type=float, default=3, help="of each measurement (default: 3)")
-    parser.add_argument("--mib", type=numbers, default=[64, 256], help="of each array, small and large (default: 64,256)")
+    parser.add_argument("--ways", type=lambda text: text.split(";"), default=list(WAYS),
+                        help=f"with semicolons between; the first is what others stand beside (default: {';'.join(WAYS)})")
+    parser.add_argument("--turns", type=int, default=4, help="of each way, in each round (default: 4)")
+    parser.add_argument("--seconds", type=float, default=1, help="of each measurement (default: 1)")
+    parser.add_argument("--mib", type=lambda text: [] if text == "none" else numbers(text), default=[64, 256],
+                        help="of each array, small and large, or none: small calls alone (default: 64,256)")
     add_common_options(parser, rounds=3)
     options = parser.parse_args()
-    if len(options.mib) != 2 or options.rounds < 1 or options.seconds <= 0:
-        parser.error("--mib takes two sizes, --rounds and --seconds positive numbers")
+    if len(options.mib) not in (0, 2) or min(options.rounds, options.turns, options.seconds) <= 0:
+        parser.error("--mib takes two sizes or none, --rounds, --turns and --seconds positive numbers")
+    unknown = [way for way in options.ways if way not in WAYS]
+    if unknown:
+        parser.error(f"--ways: there is no \"{unknown[0]}\"; there are: {'; '.join(WAYS)}")
     return 0 if report_of(options, measure, render) else 1
 
 
