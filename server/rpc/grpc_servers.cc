@@ -13,7 +13,7 @@
 namespace tilewire::rpc {
 
 GrpcServers::GrpcServers(CallContext* shared, const GrpcServersOptions& options)
-    : shared_(shared), options_(options) {
+    : shared_(shared), options_(options), queues_(options.queues > 0 ? options.queues : DefaultQueues()) {
   near_quota_.Resize(static_cast<size_t>(options.receive.quota));
   near_accounts_.SetLimits(options.receive.quota);
   if (options.receive.distance_bytes > 0)
@@ -46,7 +46,7 @@ Status GrpcServers::StartOne(Which which) {
                                    .quota = wide ? &wide_quota_ : &near_quota_,
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,
-                                   .threads = options_.queues > 0 ? options_.queues : DefaultQueues(),
+                                   .threads = queues_,
                                    .credentials = options_.credentials()});
   if (!server) return server.error();
   const MutexLock lock(mutex_);

@@ -61,6 +61,7 @@ class GrpcServers {
 
   CallContext* const shared_;
   const GrpcServersOptions options_;
+  const int queues_;  ///< of each; found at the start, when the files that say so may still be read
   grpc::ResourceQuota near_quota_{"tilewire"}, wide_quota_{"tilewire-distance"};
   ReceiveAccounts near_accounts_{"--receive-quota"}, wide_accounts_{"--distance-bytes"};
   std::array<std::unique_ptr<Receiving>, kServers> receiving_;

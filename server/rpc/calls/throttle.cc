@@ -17,14 +17,14 @@ constexpr std::chrono::milliseconds kAgain{100};
 constexpr std::chrono::milliseconds kLongestCycle{256}, kShortestHold{5};
 
 // Of `late`: what a call is to wait where there are too many,
-constexpr double kTarget = 0.25;
+constexpr double kTarget = 0.125;
 // and what it is about to wait before there are.
 constexpr double kLong = 0.8, kSoonLong = 1.6;
 // Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
 // what comes beyond what can be done; much of it, so that one look is enough.
 constexpr double kGrows = 1.5, kForgets = 1.0125, kMore = 1.1, kFast = 1.5;
 // While nobody waits the rate is not known, and taken to be larger by so much in a second than it was.
-constexpr double kMoreASecond = 1;
+constexpr double kMoreASecond = 0.2;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
 // back all would be so old.
 constexpr double kOld = 1.5;

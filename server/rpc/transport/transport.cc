@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 #include <algorithm>
-#include <thread>
 
+#include "server/base/memory.h"
 #include "server/rpc/listener/round_trip.h"
 
 namespace tilewire::rpc {
@@ -76,7 +76,7 @@ void ApplyConnectionTimes(const ConnectionLimits& limits, grpc::ServerBuilder* b
 }
 
 int DefaultQueues() {
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2u, 16u));
+  return std::clamp(DefaultCpuThreads(), 2, 16);
 }
 
 }  // namespace tilewire::rpc

@@ -31,7 +31,8 @@ void ApplyConnectionTimes(const ConnectionLimits& limits, grpc::ServerBuilder* b
 /// machine alone: then none of them is named, and each client keeps to the address that it knows.
 std::vector<std::string> DialledAddresses(const std::vector<std::string>& listeners);
 
-/// How many completion queues, a thread each, serve this machine.
+/// How many completion queues, a thread each, serve what this process may use of the machine (affinity,
+/// quota).
 int DefaultQueues();
 
 }  // namespace tilewire::rpc
