@@ -54,7 +54,7 @@ class JsonLine {
   [[gnu::always_inline]] void AddPlain(std::string_view text) {
     char* const at = line_->Room(text.size() + 2);
     *at = '"';
-    std::memcpy(at + 1, text.data(), text.size());
+    if (!text.empty()) std::memcpy(at + 1, text.data(), text.size());
     at[text.size() + 1] = '"';
   }
   void AddText(std::string_view text);

@@ -28,7 +28,7 @@ struct GrpcServersOptions {
   ReceiveLimits receive;
   ConnectionLimits connections;
   bool reflection = false;
-  int queues = 0;  ///< of each; 0: by the number of cores
+  int queues = 0;  ///< of each; 0: as many as the process may use cores
   /// Makes those of connections from beyond, anew for each server: they remember what gRPC has been handed.
   /// Null: clear.
   std::function<std::shared_ptr<grpc::ServerCredentials>()> credentials;

@@ -36,7 +36,7 @@ struct ServerOptions {
   std::string health_listen;                  ///< health.h; empty: off
   bool client_certificates_required = false;  ///< else one may be shown, where credentials say whose
   std::string version;                        ///< what Describe says
-  int queues = 0;                             ///< completion queues, a thread each; 0: by the number of cores
+  int queues = 0;  ///< completion queues, a thread each; 0: by the cores it may use
 };
 
 /// Serves an engine. Thread-safe. The engine and the observer outlive it.

@@ -144,6 +144,10 @@ class Price:
             self.failures.append(str(failure))
 
 
+def median_of(ratios):
+    return statistics.median(ratios) if ratios else None
+
+
 def measure(options):
     with scratch_folder() as folder:
         price = Price(options, folder)
@@ -152,7 +156,7 @@ def measure(options):
     if not any(price.rows.values()):
         raise Failure(price.failures[0])
     return {"version": 2, "device": price.device, "ways": list(options.ways), "rounds": options.rounds, "failed": price.failures,
-            "rows": {row: {way: {**spread(ways[way]), "beside": statistics.median(price.beside[row].get(way) or [1])}
+            "rows": {row: {way: {**spread(ways[way]), "beside": median_of(price.beside[row].get(way))}
                            for way in options.ways if way in ways} for row, ways in price.rows.items() if ways}}
 
 
@@ -160,7 +164,7 @@ def cell(row, ways, way, first):
     if way not in ways:
         return "–"
     value, beside = ways[way]["median"], ways[way]["beside"]
-    if way == first or first not in ways:
+    if way == first or beside is None:
         return figures(value)
     return f"{figures(value)} ({100 * (beside - 1):+.1f}%)" if row.endswith(LESS) else f"{figures(value)} ({100 * beside:.1f}%)"
 

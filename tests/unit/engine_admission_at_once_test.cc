@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 
 #include "server/engine/admission/admission.h"
 #include "tests/unit/engine_time_testing.h"
@@ -45,11 +46,43 @@ TEST_F(AtOnceTest, WhereItIsNothingNothingHasHappened) {
   const auto most = AtOnce(false, 600);
   EXPECT_FALSE(AtOnce(false, 200)) << "there is room for 100";
   EXPECT_FALSE(AtOnce(false, 5000)) << "never";
-  EXPECT_FALSE(AtOnce(false, 50, {.device_bytes = 10})) << "bounds of owners are looked at elsewhere";
+  EXPECT_FALSE(AtOnce(false, 50, {.device_bytes = 10})) << "more than he may have";
   const EngineStats stats = Stats();
   EXPECT_EQ(stats.device_bytes_in_use, 600U);
   EXPECT_EQ(stats.jobs_in_flight, 1U);
   EXPECT_EQ(stats.jobs_refused_busy + stats.jobs_refused_limit, 0U) << "who asks on is refused, if need be";
+}
+
+TEST_F(AtOnceTest, WhoIsBoundedGetsWhatIsHisAndGivesItBack) {
+  const OwnLimits own{.max_in_flight = 2, .device_bytes = 100};
+  auto first = AtOnce(false, 60, own);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(AtOnce(false, 50, own)) << "bytes";
+  auto second = AtOnce(false, 40, own);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(AtOnce(false, 0, own)) << "places";
+  first.reset();
+  second.reset();
+  EXPECT_TRUE(AtOnce(false, 100, own));
+}
+
+TEST_F(AtOnceTest, OwnersWithoutAnythingAreForgottenWhereThereAreMany) {
+  const OwnLimits own{.max_in_flight = 1, .device_bytes = 100};
+  const auto of = [&](int owner) {
+    Demand demand{.device_bytes = 2, .owner = "owner " + std::to_string(owner), .own = own};
+    return admission_.AtOnce(&demand);
+  };
+  auto held = of(0);
+  ASSERT_TRUE(held);
+  Ticket stays = held->Split(1);
+  for (int round = 0; round < 2; ++round)
+    for (int owner = 1; owner < 200; ++owner) EXPECT_TRUE(of(owner)) << owner;
+  EXPECT_FALSE(of(0)) << "he has his one place";
+  held.reset();
+  EXPECT_TRUE(of(0));
+  EXPECT_EQ(Stats().device_bytes_in_use, 1U) << "what stays";
+  stays = {};
+  EXPECT_EQ(Stats().device_bytes_in_use, 0U);
 }
 
 TEST_F(AtOnceTest, OvertakesNobody) {

@@ -167,32 +167,6 @@ TEST(JsonLine, HasTimeLevelMessageAndTypedFields) {
   EXPECT_TRUE(line["none"].is_null());
 }
 
-TEST(LineText, GrowsBeyondItsFirstRoom) {
-  LineText line;
-  std::string expected;
-  for (int i = 0; i < 1000; ++i) {
-    line += i;
-    line += ' ';
-    line += std::string(static_cast<size_t>(i % 7), 'x');
-    std::fill_n(line.Room(3), 3, '.');
-    expected += std::to_string(i) + ' ' + std::string(static_cast<size_t>(i % 7), 'x') + "...";
-  }
-  line += INT64_MIN;
-  EXPECT_EQ(line.view(), expected + std::to_string(INT64_MIN));
-}
-
-TEST(LineText, PlainIsWhatHasNoByteThatIsNot) {
-  for (int byte = 0; byte < 256; ++byte)
-    for (size_t size = 1; size <= 20; ++size)
-      for (size_t at = 0; at < size; ++at) {
-        std::string text(size, '~');
-        text[at] = static_cast<char>(byte);
-        EXPECT_EQ(IsPlainText(text), kPlainText[static_cast<size_t>(byte)])
-            << byte << " at " << at << " of " << size;
-      }
-  EXPECT_TRUE(IsPlainText(""));
-}
-
 TEST(JsonLine, StaysValidWhateverBytesCome) {
   const std::string line = JsonText(EveryByte(), {{"id", EveryByte()}});
   for (char c : line) ASSERT_TRUE(c >= 0x20 && c < 0x7f);

@@ -121,9 +121,13 @@ bool Tokens::Proven::Is(std::string_view secret) const {
 }
 
 void Tokens::Proven::Set(std::string_view secret) {
+  if (secret_.load(std::memory_order_acquire) != nullptr) return;
   auto made = std::make_unique<std::string>(secret);
   std::string* nothing = nullptr;
-  if (secret_.compare_exchange_strong(nothing, made.get(), std::memory_order_acq_rel)) (void)made.release();
+  if (secret_.compare_exchange_strong(nothing, made.get(), std::memory_order_acq_rel))
+    (void)made.release();
+  else
+    OPENSSL_cleanse(made->data(), made->size());
 }
 
 Result<std::pair<std::string, Tokens::Entry>> Tokens::ParseLine(std::string_view line) {
@@ -177,9 +181,9 @@ Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
     const Sha256 hash = Sha256Of(entry.salt, secret);
     const bool right = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
     if (!known || !right) return Refused("unknown");
-    entry.proven->Set(secret);
   }
   if (entry.expires && now >= *entry.expires) return Refused("expired");
+  entry.proven->Set(secret);
   return found->first;
 }
 

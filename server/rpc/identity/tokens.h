@@ -1,8 +1,8 @@
 // Bearer tokens: the operator's file, which has no token in it but salted hashes of their secrets. No gRPC
 // here.
 //
-// A token is NAME.SECRET; the name finds the line, so that a call costs one hash however many tokens there
-// are. A line of the file is
+// A token is NAME.SECRET; the name finds the line, so that a call costs one hash at most, however many tokens
+// there are. A line of the file is
 //
 //   NAME SALT SHA256 [EXPIRES]
 //
@@ -30,7 +30,7 @@ namespace tilewire::rpc {
 using Sha256 = std::array<uint8_t, 32>;
 using WallTime = std::chrono::system_clock::time_point;
 
-/// One reading of the file. Immutable, so thread-safe.
+/// One reading of the file. Immutable but for what it remembers to be right; thread-safe.
 class Tokens {
  public:
   /// Of a file's text. INVALID_ARGUMENT with the number of the first line that is wrong, and never a hash:
