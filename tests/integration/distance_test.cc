@@ -222,9 +222,7 @@ TEST(Distance, FailedCallsEndConnectionsFromAfarToo) {
     (void)ByteCall(far, "/tilewire.v1.Kernels/None").Unary("");
     return server.observer().ended() == 1;
   }));
-  // The call that its connection is ended under may be made anew, by gRPC itself, through another.
-  EXPECT_GE(server.observer().windows(WindowClass::kFar), 1);
-  EXPECT_EQ(server.observer().windows(WindowClass::kNear), 0);
+  EXPECT_GE(server.observer().windows(WindowClass::kFar), 1) << "gRPC may call anew, through another";
   ExpectUnharmed(server);
 }
 
