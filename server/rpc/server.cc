@@ -86,6 +86,7 @@ Status ServerImpl::Listen() {
   if (options_.advertise.empty()) shared_.endpoints = DialledAddresses(addresses());
   shared_.probe_token = RandomHex(16);  // whoever knew it would be let in
   shared_.account_of = [this](const std::string& peer) { return listener_->AccountOf(peer); };
+  shared_.count_unread = [this](TimePoint now) { return listener_->CountUnread(now); };
   const bool tls = shared_.credentials->has_tls();
   auto servers = GrpcServers::Start(
       &shared_, {.receive = options_.receive,

@@ -112,17 +112,18 @@ class Generators {
 struct Found {
   double offered = 0, good = 0, busy = 0, held = 0, late = 0, unsent = 0, other = 0;  ///< a second
   double p50_ms = 0, p99_ms = 0;                                                      ///< of what was good
-  double cpu = 0;  ///< the server's, seconds a second
+  double own_ms = 0;  ///< the 99th percentile of what of these may be the generator's own
+  double cpu = 0;     ///< the server's, seconds a second
 };
 
 Found Summarise(const std::vector<CallEnd>& calls, double seconds, double cpu_seconds) {
   constexpr int kDeadlineExceeded = 4, kResourceExhausted = 8;
   Found found{.cpu = cpu_seconds / seconds};
-  std::vector<double> times;
+  std::vector<double> times, own;
   for (const CallEnd& call : calls) {
     if (call.due >= seconds) continue;
     found.offered += 1 / seconds;
-    if (call.status == 0) times.push_back(1e3 * (call.ended - call.due));
+    if (call.status == 0) times.push_back(1e3 * (call.ended - call.due)), own.push_back(1e3 * call.own);
     const bool late = call.status == kDeadlineExceeded;
     double* const kind = call.status == 0                    ? &found.good
                          : call.status == kResourceExhausted ? call.sent ? &found.busy : &found.held
@@ -133,6 +134,7 @@ Found Summarise(const std::vector<CallEnd>& calls, double seconds, double cpu_se
   }
   found.p50_ms = Quantile(times, 0.5);
   found.p99_ms = Quantile(times, 0.99);
+  found.own_ms = Quantile(own, 0.99);
   return found;
 }
 
@@ -184,6 +186,7 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
                                    {"other/s", found.other},
                                    {"p50_ms", found.p50_ms},
                                    {"p99_ms", found.p99_ms},
+                                   {"own_ms", found.own_ms},
                                    {"cpu", found.cpu},
                                    {"call_us", call_us},
                                    {"refusal_us", refusal_us},

@@ -78,6 +78,17 @@ void AppendFrame(std::string* out, Frame type, uint8_t flags, uint32_t stream, s
   out->append(payload);
 }
 
+std::string ClientGreeting(uint32_t window) {
+  constexpr uint32_t kFirstWindow = 65535;
+  std::string greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", setting, more;
+  AppendNumber(&setting, kTableSizeSetting, 2);
+  AppendNumber(&setting, 0, 4);
+  AppendFrame(&greeting, kSettings, 0, 0, setting);
+  AppendNumber(&more, window - kFirstWindow, 4);
+  AppendFrame(&greeting, kWindow, 0, 0, more);
+  return greeting;
+}
+
 void AppendMessage(std::string* out, std::string_view message) {
   *out += '\0';
   AppendNumber(out, message.size(), 4);

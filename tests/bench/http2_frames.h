@@ -24,6 +24,8 @@ inline constexpr size_t kFrameHeaderBytes = 9;
 void AppendNumber(std::string* out, uint64_t number, int bytes);
 uint32_t Number(const char* at, int bytes);
 void AppendFrame(std::string* out, Frame type, uint8_t flags, uint32_t stream, std::string_view payload);
+/// How a connection begins: the preface, no table of headers, and a window of so many bytes.
+std::string ClientGreeting(uint32_t window);
 /// gRPC's frame around a message.
 void AppendMessage(std::string* out, std::string_view message);
 

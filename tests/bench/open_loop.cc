@@ -20,7 +20,7 @@ namespace {
 
 using namespace http2;  // NOLINT(google-build-using-namespace)
 
-constexpr int kDeadlineExceeded = 4, kResourceExhausted = 8;
+constexpr int kDeadlineExceeded = 4, kResourceExhausted = 8, kGreetingMs = 10'000;
 constexpr uint32_t kCancel = 8, kMostWindow = 0x7fffffff;
 constexpr int64_t kFirstWindow = 65535;
 constexpr size_t kOutBytes = 256 << 10;  // made in advance of what the socket takes
@@ -30,14 +30,13 @@ constexpr size_t kOutBytes = 256 << 10;  // made in advance of what the socket t
 class OpenLoop::Connection {
  public:
   Connection(const std::string& address, const CallForm& form) : form_(form), fd_(Connect(address)) {
-    out_ = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    std::string settings;
-    AppendNumber(&settings, kTableSizeSetting, 2);
-    AppendNumber(&settings, 0, 4);
-    AppendFrame(&out_, kSettings, 0, 0, settings);
-    std::string window;
-    AppendNumber(&window, kMostWindow - kFirstWindow, 4);
-    AppendFrame(&out_, kWindow, 0, 0, window);
+    out_ = ClientGreeting(kMostWindow);
+    // At once, as every client: who is slow to answer counts as far away, and is served as such.
+    for (pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0}; !greeted_; Receive()) {
+      Send();
+      if (poll(&ready, 1, kGreetingMs) <= 0) throw std::runtime_error("the server does not greet");
+    }
+    Send();
   }
   ~Connection() { close(fd_); }
 
@@ -49,9 +48,8 @@ class OpenLoop::Connection {
     deadline_ = schedule.deadline_seconds;
     obeys_ = schedule.obeys;
     paused_ = schedule.obeys && schedule.per_second == 0 ? paused : nullptr;
-    held_until_ = 0;
-    waiting_.clear();
-    by_age_.clear();
+    held_until_ = looked_ = 0;
+    waiting_.clear(), by_age_.clear();
     first_stream_ = next_stream_;
     streams_.clear();
   }
@@ -66,6 +64,7 @@ class OpenLoop::Connection {
     Expire();
     do Fill();
     while (Send());
+    looked_ = now;
   }
 
  private:
@@ -85,6 +84,7 @@ class OpenLoop::Connection {
     if (Over(call)) return;
     (*calls_)[call].status = status;
     (*calls_)[call].ended = now_;
+    (*calls_)[call].own += now_ - looked_;
     ++*ended_;
   }
 
@@ -225,6 +225,7 @@ class OpenLoop::Connection {
       initial_window_ = value;
     }
     AppendFrame(&out_, kSettings, kAck, 0, "");
+    greeted_ = true;
   }
 
   const CallForm& form_;
@@ -234,14 +235,14 @@ class OpenLoop::Connection {
   std::vector<CallEnd>* calls_ = nullptr;
   bool obeys_ = false;
   std::vector<double>* paused_ = nullptr;  ///< callers of a closed loop, until then
-  double deadline_ = 0, now_ = 0, held_until_ = 0;
+  double deadline_ = 0, now_ = 0, looked_ = 0, held_until_ = 0;
   int* ended_ = nullptr;
   std::deque<uint32_t> waiting_, by_age_;
   std::deque<Stream> streams_;
   std::deque<Sending> sending_;
   uint32_t first_stream_ = 1, next_stream_ = 1;
   int open_ = 0, most_streams_ = 100;
-  bool first_ = true;
+  bool first_ = true, greeted_ = false;
   int64_t window_ = kFirstWindow, initial_window_ = kFirstWindow;
 };
 
@@ -268,8 +269,8 @@ std::vector<CallEnd> OpenLoop::Run(const Schedule& schedule) {
   std::vector<pollfd> fds(connections_.size());
   std::vector<double> paused;
   for (auto& connection : connections_) connection->Begin(&calls, schedule, &paused);
-  const auto add = [&](double due) {
-    calls.push_back({.due = due});
+  const auto add = [&](double due, double at) {
+    calls.push_back({.due = due, .own = at - due});
     const auto call = static_cast<uint32_t>(calls.size() - 1);
     connections_[call % connections_.size()]->Add(call);
   };
@@ -280,9 +281,9 @@ std::vector<CallEnd> OpenLoop::Run(const Schedule& schedule) {
     std::erase_if(paused, [&](double until) { return until <= at; });
     const int callers = schedule.under_way - static_cast<int>(paused.size());
     if (open)
-      for (; next <= std::min(at, end); next = after(next)) add(next);
+      for (; next <= std::min(at, end); next = after(next)) add(next, at);
     else
-      while (at < end && static_cast<int>(calls.size()) - ended < callers) add(at);
+      while (at < end && static_cast<int>(calls.size()) - ended < callers) add(at, at);
     for (size_t i = 0; i < fds.size(); ++i) {
       connections_[i]->Step(at, &ended);
       fds[i] = {.fd = connections_[i]->fd(),

@@ -35,6 +35,9 @@ struct CallEnd {
   double ended = 0;
   int status = kNone;  ///< gRPC's; 4 where its client gave up. kWrong: 0 with a wrong answer
   bool sent = false;   ///< else it waited at the client, for the server takes so many streams and no more
+  /// Of the time between due and ended at most so much is the client's own: until it looked whether the call
+  /// was due, and since it had last looked for answers.
+  double own = 0;
 };
 
 /// Connections of one thread to one server. A call waits for its turn where the server takes no more streams,

@@ -113,8 +113,7 @@ void Call::Ended(const Status& status, std::optional<Timing> timing) {
 }
 
 Throttle& Call::throttle() {
-  const bool far = record_.account() && record_.account()->window != 0;
-  return shared_->throttles[far ? 1 : 0][static_cast<size_t>(passes_as_)];
+  return shared_->throttles[static_cast<size_t>(passes_as_)];
 }
 
 Status Call::Comes(JobClass job) {
@@ -123,8 +122,11 @@ Status Call::Comes(JobClass job) {
   passes_as_ = job;
   passage_.emplace(&throttle(),
                    record_.account() ? &record_.account()->waiting[static_cast<size_t>(job)] : nullptr);
-  // What waits already came from all connections that are to be asked.
-  if (throttle().Look(engine().timer().Now())) Crew::OneOfEachFirst();
+  if (const TimePoint now = engine().timer().Now(); throttle().IsDue(now)) {
+    const UnreadCalls unread = shared_->count_unread(now);
+    // What waits already came from all connections that are to be asked.
+    if (throttle().Look(now, job == JobClass::kSmall ? unread.small : unread.bulk)) Crew::OneOfEachFirst();
+  }
   return HeldBack();
 }
 

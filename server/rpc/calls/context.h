@@ -17,15 +17,19 @@
 #include "server/rpc/identity/credential_files.h"
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/account.h"
+#include "server/rpc/listener/unread.h"
 #include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
+
+/// Small calls that may come at once, from as many callers who each wait for their answer.
+inline constexpr double kSmallCrowd = 400;
 
 /// Outlives the calls.
 struct CallContext {
   /// As Backlog and Throttle.
   explicit CallContext(Clock::duration late)
-      : backlog(late), throttles{{{{Throttle(late), Throttle(late)}}, {{Throttle(late), Throttle(late)}}}} {}
+      : backlog(late), throttles{{Throttle(late, kSmallCrowd), Throttle(late, 0)}} {}
 
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
@@ -34,17 +38,18 @@ struct CallContext {
   IdentityRules identity_rules;
   std::unique_ptr<CredentialFiles> credentials;  ///< not null while calls come
   double idle_seconds = 30;
-  double least_rate = 0;  ///< bytes a second of each job, while others wait; 0: any
-  Backlog backlog;        ///< of unary calls
-  std::array<std::array<Throttle, 2>, 2> throttles;  ///< of them, too: [of far connections][JobClass]
+  double least_rate = 0;              ///< bytes a second of each job, while others wait; 0: any
+  Backlog backlog;                    ///< of unary calls
+  std::array<Throttle, 2> throttles;  ///< of them, too: by JobClass
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{
       TimePoint{}, TimePoint{}};  ///< connections that nobody knows (Throttle)
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.
   std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
-  UseLimits connection_use;  ///< of each connection that is known
-  DropSoon drop_soon;        ///< Engine::DropSoon
+  std::function<UnreadCalls(TimePoint now)> count_unread;  ///< not null while calls come. Thread-safe
+  UseLimits connection_use;                                ///< of each connection that is known
+  DropSoon drop_soon;                                      ///< Engine::DropSoon
   RunningCalls running;
   OwnStreams streams;
 };

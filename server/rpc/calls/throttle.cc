@@ -9,8 +9,6 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Often enough to see growth before it is long, and not so often that a few calls are taken for it.
-constexpr std::chrono::milliseconds kLook{5};
 // Until a connection is asked again where its calls keep coming: it sent them before it knew, for its clients
 // are far away or its socket was full, or the call that told it was given up.
 constexpr std::chrono::milliseconds kAgain{100};
@@ -32,6 +30,14 @@ constexpr std::chrono::milliseconds kUntilAllKnow{150};
 // Seconds: how far ahead one looks; in which time one makes up for what waits; over which what came is
 // compared with what might. What is asked shows a hundredth of a second later and more, so no sooner.
 constexpr double kAhead = 20e-3, kMakeUp = 60e-3, kMean = 80e-3;
+// What waits is seen no further than sockets go: behind those that are full clients have more. So while too
+// much goes on waiting for more than so many seconds, less and less is let come: what is beyond them counts,
+// by a half, as if calls waited as much longer.
+constexpr double kStands = 30e-3, kPress = 0.5;
+// Seconds that are read at a time, and lie unread until then, though nobody waits.
+constexpr double kReadAtOnce = 1e-3;
+// Seconds of work until one knows how fast it is, of a server that has just begun.
+constexpr double kWarm = 0.1;
 // Calls that may come at once: from so many callers of their own, each waiting for its answer.
 constexpr double kCrowd = 256;
 // However many still come that were asked not to, the share is no smaller than this part of what the most
@@ -76,12 +82,15 @@ void Throttle::Passage::WaitsNoLonger() {
     throttle_->idle_.store(true, std::memory_order_relaxed);
 }
 
-Throttle::Window Throttle::Measure(TimePoint now) {
+Throttle::Window Throttle::Measure(TimePoint now, double unread) {
   const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed);
   const Window window{.seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
-                      .came = static_cast<double>(std::max<int64_t>(came - came_then_, 0)),
+                      .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
                       .begun = static_cast<double>(begun - begun_then_),
-                      .idle = idle_.exchange(false, std::memory_order_relaxed)};
+                      .idle = idle_.exchange(false, std::memory_order_relaxed) &&
+                              unread <= std::max(1.0, kReadAtOnce * rate_)};
+  unread_then_ = unread;
+  if (!window.idle) busy_seconds_ += window.seconds;
   came_then_ = came, begun_then_ = begun;
   looked_.store(now, std::memory_order_relaxed);
   return window;
@@ -113,18 +122,20 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   const bool grows = waiting > kGrows * least_waited_ && now.came > kMore * rate_ * now.seconds;
   const double in = both.came / both.seconds;
   const bool soon = waits > late || waits + (in / rate_ - 1) * kAhead > kSoonLong * late;
-  const bool often = wait && !both.idle && ((grows && soon) || full);
-  const bool fast = wait && !now.idle && waiting > kCrowd && waits > kLong * late && in > kFast * rate_;
+  const bool crowd = waiting > crowd_ || (waits > 2 * late && busy_seconds_ > kWarm);
+  const bool often = wait && !both.idle && ((grows && soon && crowd) || full);
+  const bool fast =
+      wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;
   return fast || (std::exchange(often_, often) && often);
 }
 
-void Throttle::FitCycle(TimePoint now) {
+void Throttle::FitCycle(TimePoint now, bool stands) {
   const int64_t came = came_.load(std::memory_order_relaxed), asked = asked_.load(std::memory_order_relaxed);
   const auto calls = static_cast<double>(came - cycle_came_),
              asks = static_cast<double>(asked - cycle_asked_);
   constexpr double kFew = 1.0 / 64, kMany = 1.0 / 16, kEnoughToTell = 256;
   const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);
-  const bool whole = now - cycle_since_ > cycle, many = asks > kMany * calls;
+  const bool whole = now - cycle_since_ > cycle, many = stands || asks > kMany * calls;
   if (!whole && !(many && calls > kEnoughToTell)) return;
   if (many)
     cycle_.store(std::min<Clock::duration>(2 * cycle, kLongestCycle), std::memory_order_relaxed);
@@ -133,12 +144,12 @@ void Throttle::FitCycle(TimePoint now) {
   cycle_came_ = came, cycle_asked_ = asked, cycle_since_ = now;
 }
 
-bool Throttle::Look(TimePoint now) {
-  if (late_ == Clock::duration{} || now - looked_.load(std::memory_order_relaxed) < kLook) return false;
+bool Throttle::Look(TimePoint now, double unread) {
+  if (!IsDue(now)) return false;
   if (!mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
-  if (now - looked_.load(std::memory_order_relaxed) < kLook) return false;
-  const Window window = Measure(now);
+  if (!IsDue(now)) return false;
+  const Window window = Measure(now, unread);
   const Window both{.seconds = window.seconds + last_.seconds,
                     .came = window.came + last_.came,
                     .begun = window.begun + last_.begun,
@@ -150,13 +161,17 @@ bool Throttle::Look(TimePoint now) {
   const double in = both.came / both.seconds, late = Seconds(late_).count();
   // Without the one that has just come.
   const auto waiting =
-      static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0));
+      static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0)) + unread;
   double waits = waiting / std::max(rate_, window.begun / window.seconds);
   const bool full = full_.exchange(false, std::memory_order_relaxed);
   if (full) waits = std::max(waits, late);
+  seen_.store(waiting > 2 * unread, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
+  if (window.idle || waits <= kTarget * late) well_ = now;
+  const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
-  const double weight = before < 1 ? 1 - std::exp(-window.seconds / kMean) : 1;
+  const double weight =
+      before < 1 ? 1 - std::exp(-window.seconds / std::max(kMean, Seconds(cycle_.load()).count())) : 1;
   in_mean_ += (in - in_mean_) * weight;
   share_mean_ += (before - share_mean_) * weight;
   in_most_ = before < 1 ? std::max(in_most_, in) : in;
@@ -167,9 +182,10 @@ bool Throttle::Look(TimePoint now) {
   const double can =
       std::max(rate_ * share_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
   const double share =
-      std::clamp(can * std::clamp(1 + (kTarget * late - waits) / kMakeUp, 0.25, 2.0), kLeastShare, 1.0);
+      std::clamp(can * std::clamp(1 + (kTarget * late - waits - kPress * stands) / kMakeUp, 0.25, 2.0),
+                 kLeastShare, 1.0);
   share_.store(share, std::memory_order_relaxed);
-  FitCycle(now);
+  FitCycle(now, stands > 0);
   return before == 1 && share < 1;
 }
 
@@ -183,9 +199,10 @@ std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::a
                                              const std::atomic<int>* line) {
   if (share() >= 1) return std::nullopt;
   // Half of an equal part is enough to count as one of the many.
-  if (line != nullptr && 2 * static_cast<int64_t>(line->load(std::memory_order_relaxed)) *
-                                 lines_.load(std::memory_order_relaxed) <
-                             waiting_.load(std::memory_order_relaxed))
+  if (line != nullptr && seen_.load(std::memory_order_relaxed) &&
+      2 * static_cast<int64_t>(line->load(std::memory_order_relaxed)) *
+              lines_.load(std::memory_order_relaxed) <
+          waiting_.load(std::memory_order_relaxed))
     return std::nullopt;
   TimePoint until = told->load(std::memory_order_relaxed);
   if (now < until) return std::nullopt;

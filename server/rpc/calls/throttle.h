@@ -10,17 +10,18 @@
 
 namespace tilewire::rpc {
 
-/// Of calls of one class that come to one of gRPC's servers. While no more come than are done they are
-/// counted, and no more. Where what waits grows beyond what is done in about `late`, each connection may send
-/// in a share of every cycle, and is asked once in the rest of it to hold its calls back until the next. The
-/// share is that of the calls that came lately which can be done, less what it takes to make up for those
-/// that wait, or more, until a call waits for an eighth of `late`. Cycles of connections begin at times of
-/// their own, so that about as many send at any time, and none comes back with all others. By what comes and
-/// goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
+/// Of calls of one class. While no more come than are done they are counted, and no more. Where what waits
+/// grows beyond what is done in about `late`, each connection may send in a share of every cycle, and is
+/// asked once in the rest of it to hold its calls back until the next. The share is that of the calls that
+/// came lately which can be done, less what it takes to make up for those that wait, or more, until a call
+/// waits for an eighth of `late`. Cycles of connections begin at times of their own, so that about as many
+/// send at any time, and none comes back with all others. By what comes and goes alone: no timer, and nothing
+/// while nobody calls. Thread-safe; times are the caller's.
 class Throttle {
  public:
-  /// `late` 0: nobody is asked.
-  explicit Throttle(Clock::duration late) : late_(late) {}
+  /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
+  /// how long they wait alone.
+  explicit Throttle(Clock::duration late, double crowd = 0) : late_(late), crowd_(crowd) {}
 
   /// A call that came: it waits, begins, and ends. Used by one thread at a time; `throttle` outlives it, and
   /// so does `line`, which counts the calls of its connection that wait; null where nobody knows that.
@@ -45,16 +46,21 @@ class Throttle {
     bool runs_ = false;
   };
 
-  /// After a call came: finds the share anew, now and then. True: it has just become less than all.
-  bool Look(TimePoint now);
+  /// Whether Look() had better be called, after a call came.
+  bool IsDue(TimePoint now) const {
+    return late_ != Clock::duration{} && now - looked_.load(std::memory_order_relaxed) >= kLook;
+  }
+  /// Finds the share anew, where that is due. `unread`: calls that wait in sockets, beside those that came.
+  /// True: it has just become less than all.
+  bool Look(TimePoint now, double unread = 0);
 
   struct Hold {
     Clock::duration waits{};  ///< a call that comes now, before it begins; a guess
     Clock::duration hold{};   ///< for how long such calls had better not come
   };
   /// Whether the connection of a call is asked to hold others like it back: not where far more calls of
-  /// others wait than of its own (`line`, as above). `phase`, in [0, 1): when its cycles begin. `told`: until
-  /// when it need not be told again.
+  /// others wait than of its own (`line`, as above), unless most of what waits is unread, whoever's it is.
+  /// `phase`, in [0, 1): when its cycles begin. `told`: until when it need not be told again.
   std::optional<Hold> Asks(double phase, TimePoint now, std::atomic<TimePoint>* told,
                            const std::atomic<int>* line);
 
@@ -67,6 +73,8 @@ class Throttle {
 
  private:
   static constexpr std::chrono::milliseconds kShortestCycle{64};
+  // Often enough to see growth before it is long, and not so often that a few calls are taken for it.
+  static constexpr std::chrono::milliseconds kLook{5};
 
   /// Between two looks.
   struct Window {
@@ -74,21 +82,24 @@ class Throttle {
     double came = 0, begun = 0;  ///< calls
     bool idle = true;            ///< at some time nobody waited
   };
-  Window Measure(TimePoint now) TILEWIRE_REQUIRES(mutex_);
+  Window Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
   /// Learns how many can be done, where they are as many as were: while others wait.
   void LearnRate(const Window& now, const Window& both) TILEWIRE_REQUIRES(mutex_);
   /// Whether so many come that calls, of which so many wait, for `waits` seconds, will wait too long. `full`:
   /// some found no place.
   bool TooMany(double waiting, double waits, bool full, const Window& now, const Window& both)
       TILEWIRE_REQUIRES(mutex_);
-  /// A longer one where too large a part of what comes is refused, so that more is held back by each refusal.
-  void FitCycle(TimePoint now) TILEWIRE_REQUIRES(mutex_);
+  /// A longer one where too large a part of what comes is refused, or where too much goes on waiting, so that
+  /// more is held back by each refusal.
+  void FitCycle(TimePoint now, bool stands) TILEWIRE_REQUIRES(mutex_);
 
   const Clock::duration late_;
+  const double crowd_;
   std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0}, asked_{0};
   std::atomic<int> lines_{0};      ///< connections of which calls wait
   std::atomic<bool> idle_{true};   ///< since the last look
   std::atomic<bool> full_{false};  ///< since the last look
+  std::atomic<bool> seen_{true};   ///< most of what waits is in lines, not in sockets
   std::atomic<TimePoint> looked_{TimePoint{}};
   std::atomic<double> share_{1};
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1
@@ -100,6 +111,9 @@ class Throttle {
   Window busy_ TILEWIRE_GUARDED_BY(mutex_);            ///< while others waited, since the rate was learned
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
   int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  double busy_seconds_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< that somebody waited, ever
+  TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);           ///< when no more waited than are to
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that can be done; 0: not known yet
   bool often_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< there were too many at the last look, too
   double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;

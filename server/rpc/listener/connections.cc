@@ -3,9 +3,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <utility>
 
+#include "server/base/limits.h"
 #include "server/rpc/listener/tcp_facts.h"
 
 namespace tilewire::rpc {
@@ -16,6 +18,10 @@ constexpr double kLeastBurdenBytes = 128 * 1024;
 
 /// At a time; the kernel copies nothing of it.
 constexpr size_t kDiscardBytes = size_t{1} << 30;
+
+/// Each is a call of the kernel's.
+constexpr size_t kCountedAtOnce = 64;
+constexpr std::chrono::milliseconds kCountAgain{4};
 
 }  // namespace
 
@@ -89,6 +95,26 @@ std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& pee
   const MutexLock lock(mutex_);
   const auto found = accounts_.find(name);
   return found == accounts_.end() ? nullptr : found->second;
+}
+
+UnreadCalls Connections::CountUnread(TimePoint now) {
+  const MutexLock lock(mutex_);
+  if (now - counted_ < kCountAgain) return unread_;
+  counted_ = now;
+  UnreadCalls found;
+  size_t seen = 0;
+  for (size_t i = 0; i < all_.bucket_count() && seen < kCountedAtOnce; ++i) {
+    bucket_ = (bucket_ + 1) % all_.bucket_count();
+    for (auto at = all_.begin(bucket_); at != all_.end(bucket_); ++at, ++seen) {
+      Connection& connection = at->second;
+      connection.mean_call.Update(*connection.account);
+      const double calls = connection.mean_call.CallsIn(UnreadBytes(connection.second.get()));
+      (connection.mean_call.bytes() < static_cast<double>(kSmallJobBytes) ? found.small : found.bulk) +=
+          calls;
+    }
+  }
+  const double part = seen == 0 ? 1 : static_cast<double>(seen) / static_cast<double>(all_.size());
+  return unread_ = {.small = found.small / part, .bulk = found.bulk / part};
 }
 
 void Connections::EndLocked(Connection* connection, Ending why) {

@@ -16,6 +16,7 @@
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/listener/observer.h"
 #include "server/rpc/listener/peer.h"
+#include "server/rpc/listener/unread.h"
 
 namespace tilewire::rpc {
 
@@ -47,6 +48,10 @@ class Connections {
   /// nobody can tell apart, and for one that is gone.
   std::shared_ptr<ConnectionAccount> AccountOf(const std::string& peer) const;
 
+  /// What lies in their sockets, as of now or a few milliseconds ago. Where there are very many, a part of
+  /// them stands for all, another each time.
+  UnreadCalls CountUnread(TimePoint now);
+
   /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls.
   void Look(double seconds);
   /// Ends those that hold most of what no call took, as of the last look: all of at least half as much as the
@@ -59,6 +64,7 @@ class Connections {
     FileDescriptor second;
     std::shared_ptr<ConnectionAccount> account = std::make_shared<ConnectionAccount>();
     Burden burden;
+    MeanCall mean_call;
     bool ended = false;  ///< by us
   };
 
@@ -67,6 +73,9 @@ class Connections {
   const ConnectionLimits limits_;
   ConnectionObserver* const observer_;
   mutable Mutex mutex_;
+  UnreadCalls unread_ TILEWIRE_GUARDED_BY(mutex_);
+  TimePoint counted_ TILEWIRE_GUARDED_BY(mutex_);  ///< when
+  size_t bucket_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of all_, the next one to look into
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, int> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group

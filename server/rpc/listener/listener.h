@@ -48,6 +48,9 @@ class Listener {
     return connections_.AccountOf(peer);
   }
 
+  /// As Connections::CountUnread.
+  UnreadCalls CountUnread(TimePoint now) { return connections_.CountUnread(now); }
+
   /// A connection to each socket that it listens on, under way, which no limit refuses. Not after Stop.
   Result<std::vector<FileDescriptor>> DialAll();
 

@@ -2,6 +2,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -23,6 +24,11 @@ uint64_t ReceivedBytes(int fd) {
   const bool known =
       Ask(fd, &info) >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
   return known ? info.tcpi_bytes_received : 0;
+}
+
+int64_t UnreadBytes(int fd) {
+  int bytes = 0;
+  return ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
 Clock::duration TcpRoundTrip(int fd) {

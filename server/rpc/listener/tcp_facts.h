@@ -9,6 +9,8 @@ namespace tilewire::rpc {
 
 /// Bytes that came in. Zero of unix sockets, where nobody counts.
 uint64_t ReceivedBytes(int fd);
+/// Bytes that came in and that nobody has read. Zero where nobody knows.
+int64_t UnreadBytes(int fd);
 /// The smoothed round trip, of the handshake at first. Zero where it is not known.
 Clock::duration TcpRoundTrip(int fd);
 
