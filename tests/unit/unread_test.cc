@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "server/rpc/calls/throttle.h"
 #include "server/rpc/listener/connections.h"
@@ -16,73 +20,105 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(MeanCall, IsWhatCallsBroughtLately) {
-  MeanCall mean;
-  ConnectionAccount account;
-  mean.Update(account);
-  EXPECT_EQ(mean.bytes(), 0);
-  EXPECT_EQ(mean.CallsIn(1 << 20), 0) << "nobody knows what it is";
-  account.calls += 100, account.message_bytes += 100 * 4000;
-  mean.Update(account);
-  EXPECT_EQ(mean.bytes(), 4128);
-  EXPECT_EQ(mean.CallsIn(10 * 4128), 10);
-  mean.Update(account);
-  EXPECT_EQ(mean.bytes(), 4128) << "no call since";
-  account.calls += 1000, account.message_bytes += 1000 * 8000;
-  mean.Update(account);
-  EXPECT_NEAR(mean.bytes(), 8128, 1);
+/// One connection that brings calls every ten milliseconds.
+class Recent : public ::testing::Test {
+ protected:
+  void Bring(uint64_t calls, uint64_t bytes, int times = 100) {
+    for (int i = 0; i < times; ++i) {
+      account_.calls += calls, account_.message_bytes += bytes;
+      calls_.Update(now_ += milliseconds(10), account_);
+    }
+  }
+
+  ConnectionAccount account_;
+  RecentCalls calls_;
+  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
+};
+
+TEST_F(Recent, CallsAreAsLargeAsThoseThatCame) {
+  EXPECT_EQ(calls_.In(1 << 20), 0) << "nobody knows what it is";
+  Bring(10, 10 * 4000);
+  EXPECT_NEAR(calls_.In(5 * 4128), 5, 0.01);
+  Bring(10, 10 * 8000);
+  EXPECT_NEAR(calls_.In(5 * 8128), 5, 0.01);
 }
 
-/// Connections whose other ends are here.
+TEST_F(Recent, AreNoMoreThanCameLately) {
+  Bring(10, 10 * 200);
+  EXPECT_NEAR(calls_.In(64 << 20), 100, 1) << "a large message, or a stream";
+  Bring(0, 0);
+  EXPECT_EQ(calls_.In(64 << 20), 0);
+}
+
+TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {
+  Bring(10, 10 << 20);
+  EXPECT_EQ(calls_.In(4 << 20), 0);
+  Bring(1, 200, 1);
+  Bring(0, 0, 10);
+  EXPECT_EQ(calls_.In(4 << 20), 0);
+}
+
+TEST_F(Recent, AreNoneWhereAStreamBringsMuchBesideThem) {
+  Bring(10, (10 * 200) + (1 << 20));
+  EXPECT_EQ(calls_.In(4 << 20), 0);
+}
+
+/// Connections whose other ends are here, each of which brings five calls every ten milliseconds.
 class Unread : public ::testing::Test {
  protected:
-  /// One whose calls brought so many bytes, of which so many lie in its socket.
-  void Add(size_t each, size_t unread) {
+  /// One with so many of them in its socket.
+  void Add(int calls) {
     std::array<int, 2> ends{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
     others_.emplace_back(ends[1]);
     const std::string name = "ipv4:192.0.2.1:" + std::to_string(others_.size());
     connections_.Add({.group = "192.0.2.1", .name = name}, FileDescriptor(ends[0]));
-    const auto account = connections_.AccountOf(name);
-    account->calls = 50, account->message_bytes = 50 * each;
-    const std::string bytes(unread, 'x');
-    ASSERT_EQ(send(ends[1], bytes.data(), bytes.size(), MSG_DONTWAIT), static_cast<ssize_t>(unread));
+    accounts_.push_back(connections_.AccountOf(name));
+    const std::string bytes(static_cast<size_t>(calls) * 4096, 'x');
+    ASSERT_EQ(send(ends[1], bytes.data(), bytes.size(), MSG_DONTWAIT), static_cast<ssize_t>(bytes.size()));
   }
-  UnreadCalls Count() { return connections_.CountUnread(now_ += milliseconds(10)); }
+  double Count(int times = 100) {
+    double unread = 0;
+    for (int i = 0; i < times; ++i) {
+      for (const auto& account : accounts_) account->calls += 5, account->message_bytes += 5 * (4096 - 128);
+      unread = connections_.CountUnread(now_ += milliseconds(10));
+    }
+    return unread;
+  }
 
   class Silent : public ConnectionObserver {};
   Silent observer_;
   Connections connections_{{.most = 1000, .most_per_peer = 1000}, &observer_};
   std::vector<FileDescriptor> others_;
+  std::vector<std::shared_ptr<ConnectionAccount>> accounts_;
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
 };
 
 TEST_F(Unread, NothingIsNone) {
-  EXPECT_EQ(Count().small, 0);
-  Add(4000, 0);
-  EXPECT_EQ(Count().small, 0);
+  EXPECT_EQ(Count(), 0);
+  Add(0);
+  EXPECT_EQ(Count(), 0);
 }
 
-TEST_F(Unread, SmallAndBulkCallsAreCountedApart) {
-  Add(4096 - 128, 8192);
-  Add(8192 - 128, 8192);
-  Add((1 << 20) - 128, 1 << 16);
-  const UnreadCalls unread = Count();
-  EXPECT_EQ(unread.small, 3);
-  EXPECT_EQ(unread.bulk, 1.0 / 16);
+TEST_F(Unread, IsThatOfAllConnections) {
+  for (const int calls : {1, 2, 4}) Add(calls);
+  EXPECT_NEAR(Count(), 7, 0.01);
 }
 
 TEST_F(Unread, IsCountedOnceInAFewMilliseconds) {
-  Add(4096 - 128, 4096);
-  EXPECT_EQ(Count().small, 1);
-  Add(4096 - 128, 4096);
-  EXPECT_EQ(connections_.CountUnread(now_ + milliseconds(1)).small, 1);
-  EXPECT_EQ(Count().small, 2);
+  Add(1);
+  const double before = Count();
+  EXPECT_NEAR(before, 1, 0.01);
+  const std::string more(4096, 'x');
+  ASSERT_EQ(send(others_[0].get(), more.data(), more.size(), MSG_DONTWAIT), 4096);
+  EXPECT_EQ(connections_.CountUnread(now_ + milliseconds(1)), before);
+  EXPECT_NEAR(Count(), 2, 0.01);
 }
 
 TEST_F(Unread, OfVeryManyConnectionsAPartStandsForAll) {
-  for (int i = 0; i < 300; ++i) Add(4096 - 128, 4096);
-  for (int i = 0; i < 20; ++i) EXPECT_NEAR(Count().small, 300, 1e-6);
+  for (int i = 0; i < 300; ++i) Add(1);
+  (void)Count();
+  for (int i = 0; i < 20; ++i) EXPECT_NEAR(Count(1), 300, 3);
 }
 
 /// A server that reads as many calls as it does, so that nothing waits but what lies in sockets.

@@ -123,9 +123,9 @@ Status Call::Comes(JobClass job) {
   passage_.emplace(&throttle(),
                    record_.account() ? &record_.account()->waiting[static_cast<size_t>(job)] : nullptr);
   if (const TimePoint now = engine().timer().Now(); throttle().IsDue(now)) {
-    const UnreadCalls unread = shared_->count_unread(now);
+    const double unread = job == JobClass::kSmall ? shared_->count_unread(now) : 0;
     // What waits already came from all connections that are to be asked.
-    if (throttle().Look(now, job == JobClass::kSmall ? unread.small : unread.bulk)) Crew::OneOfEachFirst();
+    if (throttle().Look(now, unread)) Crew::OneOfEachFirst();
   }
   return HeldBack();
 }

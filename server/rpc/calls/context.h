@@ -17,7 +17,6 @@
 #include "server/rpc/identity/credential_files.h"
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/account.h"
-#include "server/rpc/listener/unread.h"
 #include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
@@ -47,9 +46,9 @@ struct CallContext {
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.
   std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
-  std::function<UnreadCalls(TimePoint now)> count_unread;  ///< not null while calls come. Thread-safe
-  UseLimits connection_use;                                ///< of each connection that is known
-  DropSoon drop_soon;                                      ///< Engine::DropSoon
+  std::function<double(TimePoint now)> count_unread;  ///< small calls; not null while calls come. Thread-safe
+  UseLimits connection_use;                           ///< of each connection that is known
+  DropSoon drop_soon;                                 ///< Engine::DropSoon
   RunningCalls running;
   OwnStreams streams;
 };

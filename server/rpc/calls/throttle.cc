@@ -122,7 +122,9 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   const bool grows = waiting > kGrows * least_waited_ && now.came > kMore * rate_ * now.seconds;
   const double in = both.came / both.seconds;
   const bool soon = waits > late || waits + (in / rate_ - 1) * kAhead > kSoonLong * late;
-  const bool crowd = waiting > crowd_ || (waits > 2 * late && busy_seconds_ > kWarm);
+  // What lies in sockets is a guess, which alone is no reason unless it is of very many.
+  const double seconds_in_line = (waiting - unread_then_) / rate_;
+  const bool crowd = waiting > crowd_ || (seconds_in_line > 2 * late && busy_seconds_ > kWarm);
   const bool often = wait && !both.idle && ((grows && soon && crowd) || full);
   const bool fast =
       wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;

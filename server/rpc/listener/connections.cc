@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "server/base/limits.h"
 #include "server/rpc/listener/tcp_facts.h"
 
 namespace tilewire::rpc {
@@ -97,24 +96,22 @@ std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& pee
   return found == accounts_.end() ? nullptr : found->second;
 }
 
-UnreadCalls Connections::CountUnread(TimePoint now) {
+double Connections::CountUnread(TimePoint now) {
   const MutexLock lock(mutex_);
   if (now - counted_ < kCountAgain) return unread_;
   counted_ = now;
-  UnreadCalls found;
+  double calls = 0;
   size_t seen = 0;
   for (size_t i = 0; i < all_.bucket_count() && seen < kCountedAtOnce; ++i) {
     bucket_ = (bucket_ + 1) % all_.bucket_count();
     for (auto at = all_.begin(bucket_); at != all_.end(bucket_); ++at, ++seen) {
       Connection& connection = at->second;
-      connection.mean_call.Update(*connection.account);
-      const double calls = connection.mean_call.CallsIn(UnreadBytes(connection.second.get()));
-      (connection.mean_call.bytes() < static_cast<double>(kSmallJobBytes) ? found.small : found.bulk) +=
-          calls;
+      connection.recent.Update(now, *connection.account);
+      calls += connection.recent.In(UnreadBytes(connection.second.get()));
     }
   }
-  const double part = seen == 0 ? 1 : static_cast<double>(seen) / static_cast<double>(all_.size());
-  return unread_ = {.small = found.small / part, .bulk = found.bulk / part};
+  unread_ = seen == 0 ? 0 : calls * static_cast<double>(all_.size()) / static_cast<double>(seen);
+  return unread_;
 }
 
 void Connections::EndLocked(Connection* connection, Ending why) {

@@ -48,9 +48,9 @@ class Connections {
   /// nobody can tell apart, and for one that is gone.
   std::shared_ptr<ConnectionAccount> AccountOf(const std::string& peer) const;
 
-  /// What lies in their sockets, as of now or a few milliseconds ago. Where there are very many, a part of
-  /// them stands for all, another each time.
-  UnreadCalls CountUnread(TimePoint now);
+  /// Small calls that lie in their sockets, as of now or a few milliseconds ago; a guess (RecentCalls). Where
+  /// there are very many connections a part of them stands for all, another each time.
+  double CountUnread(TimePoint now);
 
   /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls.
   void Look(double seconds);
@@ -64,7 +64,7 @@ class Connections {
     FileDescriptor second;
     std::shared_ptr<ConnectionAccount> account = std::make_shared<ConnectionAccount>();
     Burden burden;
-    MeanCall mean_call;
+    RecentCalls recent;
     bool ended = false;  ///< by us
   };
 
@@ -73,7 +73,7 @@ class Connections {
   const ConnectionLimits limits_;
   ConnectionObserver* const observer_;
   mutable Mutex mutex_;
-  UnreadCalls unread_ TILEWIRE_GUARDED_BY(mutex_);
+  double unread_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   TimePoint counted_ TILEWIRE_GUARDED_BY(mutex_);  ///< when
   size_t bucket_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of all_, the next one to look into
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;

@@ -1,28 +1,38 @@
 #include "server/rpc/listener/unread.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace tilewire::rpc {
 namespace {
 
 // Headers and frames of a small call, most of which are an index each after the first.
 constexpr double kHeadersBytes = 128;
-// Calls after which what came before counts a third.
-constexpr double kForgets = 32;
+constexpr double kSmallBytes = 64 << 10;
+// Seconds over which rates are means, and of which calls may lie unread.
+constexpr double kMean = 80e-3, kMost = 0.1;
+// A second; whose calls come one after the other, or now and then, has none to speak of in his socket.
+constexpr double kFew = 80;
 
 }  // namespace
 
-void MeanCall::Update(const ConnectionAccount& account) {
-  const uint64_t calls = account.calls, messages = account.message_bytes;
-  const auto more = static_cast<double>(calls - calls_);
-  if (more <= 0) return;
-  const double each = static_cast<double>(messages - messages_) / more + kHeadersBytes;
-  bytes_ += bytes_ == 0 ? each : (each - bytes_) * (1 - std::exp(-more / kForgets));
-  calls_ = calls, messages_ = messages;
+void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
+  const uint64_t calls = account.calls, bytes = account.message_bytes;
+  const double seconds = std::chrono::duration<double>(now - std::exchange(then_, now)).count();
+  const auto more_calls = static_cast<double>(calls - std::exchange(calls_then_, calls));
+  const double more_bytes =
+      static_cast<double>(bytes - std::exchange(bytes_then_, bytes)) + more_calls * kHeadersBytes;
+  if (seconds <= 0) return;
+  const double weight = 1 - std::exp(-seconds / kMean);
+  calls_ += (more_calls / seconds - calls_) * weight;
+  bytes_ += (more_bytes / seconds - bytes_) * weight;
 }
 
-double MeanCall::CallsIn(int64_t unread_bytes) const {
-  return bytes_ == 0 ? 0 : static_cast<double>(unread_bytes) / bytes_;
+double RecentCalls::In(int64_t unread_bytes) const {
+  if (calls_ < kFew || bytes_ > calls_ * kSmallBytes) return 0;
+  return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
 }
 
 }  // namespace tilewire::rpc

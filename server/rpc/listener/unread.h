@@ -1,31 +1,27 @@
-// How many calls lie in sockets that nobody has read yet.
+// How many small calls lie in sockets that nobody has read yet.
 #pragma once
 
 #include <cstdint>
 
+#include "server/base/timing.h"
 #include "server/rpc/listener/account.h"
 
 namespace tilewire::rpc {
 
-/// Of one connection: by what its calls brought lately. Thread-compatible.
-class MeanCall {
+/// Of one connection, what came through it in about the last tenth of a second. Thread-compatible.
+class RecentCalls {
  public:
-  /// Learns from the calls since the last time.
-  void Update(const ConnectionAccount& account);
-  /// Bytes that a call brings, headers included; 0 where none has come yet.
-  double bytes() const { return bytes_; }
-  /// Calls in so many bytes; a guess.
-  double CallsIn(int64_t unread_bytes) const;
+  /// Learns from what came since the last time.
+  void Update(TimePoint now, const ConnectionAccount& account);
+  /// Small calls in so many bytes, a guess: by what a call brings, and no more than came lately, so that one
+  /// large message among small ones is not taken for many. 0 where few calls come, or large ones, or where a
+  /// stream brings much beside them.
+  double In(int64_t unread_bytes) const;
 
  private:
-  double bytes_ = 0;
-  uint64_t calls_ = 0, messages_ = 0;  ///< as of the last time
-};
-
-/// Calls that came and that nobody has read. A part of what a connection brings that carries streams, too, is
-/// none, and few calls are found in it: its calls bring much.
-struct UnreadCalls {
-  double small = 0, bulk = 0;  ///< by what calls of their connection bring: kSmallJobBytes and more are bulk
+  double calls_ = 0, bytes_ = 0;              ///< a second
+  uint64_t calls_then_ = 0, bytes_then_ = 0;  ///< as of the last time
+  TimePoint then_{};
 };
 
 }  // namespace tilewire::rpc
