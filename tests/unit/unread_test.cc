@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -135,6 +137,17 @@ class ThrottledUnread : public ::testing::Test {
     }
   }
 
+  /// That a connection with such a line could be asked for.
+  Clock::duration LongestHold(const std::atomic<int>* line) {
+    Clock::duration longest{};
+    for (int ms = 0; ms < 300; ++ms) {
+      std::atomic<TimePoint> told{TimePoint{}};
+      const auto hold = throttle_.Asks(0, now_ + milliseconds(ms), &told, line);
+      if (hold) longest = std::max(longest, hold->hold);
+    }
+    return longest;
+  }
+
   Throttle throttle_{milliseconds(20), 400};
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
   double unread_ = 0;
@@ -148,18 +161,50 @@ TEST_F(ThrottledUnread, WhatGrowsInSocketsIsTooMuch) {
 }
 
 TEST_F(ThrottledUnread, ACrowdOfCallersIsNot) {
-  Go(100, 100, 0, 0);
+  Go(100, 50, 0, 0);
   for (int burst = 0; burst < 10; ++burst) {
-    Go(40, 100, 60, 300);
+    Go(40, 50, 100, 350);  // thirty-five milliseconds
     EXPECT_EQ(throttle_.share(), 1);
     unread_ = 0;
-    Go(100, 100, 0, 0);
+    Go(100, 50, 0, 0);
   }
 }
 
-TEST_F(ThrottledUnread, NorIsOneThatASlowServerMeetsFirst) {
+TEST_F(ThrottledUnread, HowLongFewWaitInSocketsIsNoReason) {
+  Go(100, 10, 0, 0);
+  Go(40, 10, 3, 3);
   Go(10, 10, 80, 300);
-  EXPECT_EQ(throttle_.share(), 1) << "seventy milliseconds, of a server that is not warm yet";
+  EXPECT_EQ(throttle_.share(), 1) << "a hundred and fifty milliseconds, if it is true";
+}
+
+TEST_F(ThrottledUnread, NorHowLongManyWaitInLineOfAServerThatIsNotWarm) {
+  std::deque<Throttle::Passage> line;
+  for (int look = 0; look < 15; ++look) {
+    now_ += milliseconds(5);
+    for (int call = 0; call < 10; ++call) Throttle::Passage(&throttle_, nullptr).Begins();
+    for (int call = 0; call < 60 && line.size() < 300; ++call) line.emplace_back(&throttle_, nullptr);
+    throttle_.Look(now_);
+  }
+  EXPECT_EQ(throttle_.share(), 1);
+}
+
+TEST_F(ThrottledUnread, WhoHasFewInLineIsAskedAllTheSame) {
+  Go(100, 100, 0, 0);
+  std::atomic<int> own_line{0}, other_line{0};
+  const Throttle::Passage own(&throttle_, &own_line);
+  std::deque<Throttle::Passage> others;
+  for (int call = 0; call < 60; ++call) others.emplace_back(&throttle_, &other_line);
+  Go(20, 100, 100, 1e9);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_GT(LongestHold(&own_line), Clock::duration{}) << "nobody knows whose the others are";
+}
+
+TEST_F(ThrottledUnread, HoldsAreLongerWhileSocketsStayFull) {
+  Go(100, 100, 0, 0);
+  while (throttle_.share() == 1 && unread_ < 1e4) Go(1, 100, 100, 1e4);
+  EXPECT_LE(LongestHold(nullptr), milliseconds(64));
+  Go(200, 100, 0, 1e4);
+  EXPECT_GT(LongestHold(nullptr), milliseconds(128));
 }
 
 TEST_F(ThrottledUnread, LessAndLessMayComeWhileSocketsStayFull) {
