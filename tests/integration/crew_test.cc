@@ -105,11 +105,11 @@ TEST_F(CrewTest, WhoWaitsAwakeDoesWhatComesAndEnds) {
 
 /// One thread is kept in the middle of something; another one goes on.
 TEST_F(CrewTest, WhoIsBusyIsRelieved) {
+  std::promise<void> go_on;  // these outlive the crew, whose thread may ask for them as late as it ends
+  std::promise<std::thread::id> busy;
   Crew crew(&queue_);
   const Ended ended{&queue_};
   crew.Start(2);
-  std::promise<void> go_on;
-  std::promise<std::thread::id> busy;
   Post(&queue_, [&] {
     Crew::Took(true);
     busy.set_value(std::this_thread::get_id());
