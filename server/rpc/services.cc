@@ -1,6 +1,7 @@
 #include "server/rpc/services.h"
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "server/rpc/calls/arrays.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr int kAccepts = 64;
 // The same of calls that stream, a method and queue.
 constexpr int kStreamAccepts = 4;
-// A message that is copied while others hardly notice.
-constexpr size_t kQuicklyTakenBytes = 64 << 10;
 
 }  // namespace
 
@@ -38,15 +37,9 @@ void Services::Accept(grpc::ServerCompletionQueue* queue,
     for (const auto& home : streams) AcceptStreams(queue, home.get());
   AcceptArrays(queue);
   AcceptRegions(queue);
-  AcceptUnary(
-      "Device.Describe", queue, [this](auto... arguments) { device_.RequestDescribe(arguments...); },
-      &ServeDescribe);
-  AcceptUnary(
-      "Device.DescribeKernels", queue,
-      [this](auto... arguments) { device_.RequestDescribeKernels(arguments...); }, &ServeDescribeKernels);
-  AcceptUnary(
-      "Device.MeasureCeilings", queue,
-      [this](auto... arguments) { device_.RequestMeasureCeilings(arguments...); }, &ServeMeasureCeilings);
+  AcceptUnary(&device_, "Device.Describe", queue, &ServeDescribe);
+  AcceptUnary(&device_, "Device.DescribeKernels", queue, &ServeDescribeKernels);
+  AcceptUnary(&device_, "Device.MeasureCeilings", queue, &ServeMeasureCeilings);
   health_.Accept(queue);
   unknown_.Accept(queue);
 }
@@ -58,30 +51,24 @@ void Services::WaitAccepted() {
 }
 
 void Services::AcceptKernels(grpc::ServerCompletionQueue* queue) {
-  AcceptUnary(
-      "Kernels.Rmse", queue, [this](auto... arguments) { kernels_.RequestRmse(arguments...); }, &ServeRmse);
-  AcceptUnary(
-      "Kernels.Transpose", queue, [this](auto... arguments) { kernels_.RequestTranspose(arguments...); },
-      &ServeTranspose);
-  AcceptUnary(
-      "Kernels.GaussianPdf", queue, [this](auto... arguments) { kernels_.RequestGaussianPdf(arguments...); },
-      &ServeGaussianPdf);
-  AcceptUnary(
-      "Kernels.Compute", queue, [this](auto... arguments) { kernels_.RequestCompute(arguments...); },
-      &ServeCompute);
+  AcceptUnary(&kernels_, "Kernels.Rmse", queue, &ServeRmse);
+  AcceptUnary(&kernels_, "Kernels.Transpose", queue, &ServeTranspose);
+  AcceptUnary(&kernels_, "Kernels.GaussianPdf", queue, &ServeGaussianPdf);
+  AcceptUnary(&kernels_, "Kernels.Compute", queue, &ServeCompute);
 }
 
-template <typename Request>
-Detached Services::AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
+template <typename Service>
+Detached Services::AcceptUnary(Service* service, std::string method, grpc::ServerCompletionQueue* queue,
                                UnaryHandler handler) {
+  const int index = service->IndexOf(method.substr(method.find('.') + 1));
   const Acceptors::One accepting(&acceptors_);
   for (;;) {
     auto call = std::make_shared<UnaryCall>(shared_, receive_, method, queue);
+    call->computes = std::is_same_v<Service, KernelsService>;
     call->WatchDone();
     const bool ok = co_await Operation(
-        [&](void* tag) { request(&call->context(), &call->request, &call->responder, queue, queue, tag); });
+        [&](void* tag) { service->Request(index, &call->context(), &call->stream, queue, tag); });
     if (!ok) co_return;  // shutting down
-    Crew::Took(call->request.Length() > kQuicklyTakenBytes);
     call->Started();
     RunUnary(std::move(call), handler);
   }
@@ -124,25 +111,15 @@ void Services::AcceptStreams(grpc::ServerCompletionQueue* queue, QueueThread* ho
 }
 
 void Services::AcceptArrays(grpc::ServerCompletionQueue* queue) {
-  AcceptUnary(
-      "Arrays.Stat", queue, [this](auto... arguments) { arrays_.RequestStat(arguments...); }, &ServeStat);
-  AcceptUnary(
-      "Arrays.List", queue, [this](auto... arguments) { arrays_.RequestList(arguments...); }, &ServeList);
-  AcceptUnary(
-      "Arrays.Delete", queue, [this](auto... arguments) { arrays_.RequestDelete(arguments...); },
-      &ServeDelete);
+  AcceptUnary(&arrays_, "Arrays.Stat", queue, &ServeStat);
+  AcceptUnary(&arrays_, "Arrays.List", queue, &ServeList);
+  AcceptUnary(&arrays_, "Arrays.Delete", queue, &ServeDelete);
 }
 
 void Services::AcceptRegions(grpc::ServerCompletionQueue* queue) {
-  AcceptUnary(
-      "Regions.Register", queue, [this](auto... arguments) { regions_.RequestRegister(arguments...); },
-      &ServeRegister);
-  AcceptUnary(
-      "Regions.Unregister", queue, [this](auto... arguments) { regions_.RequestUnregister(arguments...); },
-      &ServeUnregister);
-  AcceptUnary(
-      "Regions.List", queue, [this](auto... arguments) { regions_.RequestList(arguments...); },
-      &ServeListRegions);
+  AcceptUnary(&regions_, "Regions.Register", queue, &ServeRegister);
+  AcceptUnary(&regions_, "Regions.Unregister", queue, &ServeUnregister);
+  AcceptUnary(&regions_, "Regions.List", queue, &ServeListRegions);
 }
 
 }  // namespace tilewire::rpc

@@ -14,6 +14,7 @@
 #include "server/rpc/transport/coroutine.h"
 #include "server/rpc/transport/health_service.h"
 #include "server/rpc/transport/queue_thread.h"
+#include "server/rpc/transport/unary_by_headers.h"
 #include "tilewire/v1/arrays.grpc.pb.h"
 #include "tilewire/v1/device.grpc.pb.h"
 #include "tilewire/v1/kernels.grpc.pb.h"
@@ -39,19 +40,14 @@ class Services {
   void WaitIdle() { health_.WaitIdle(); }
 
  private:
-  using KernelsService = v1::Kernels::WithRawMethod_Rmse<
-      v1::Kernels::WithRawMethod_Transpose<v1::Kernels::WithRawMethod_GaussianPdf<
-          v1::Kernels::WithRawMethod_Compute<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>>>>;
+  using KernelsService = UnaryByHeaders<v1::Kernels::WithRawMethod_Execute<v1::Kernels::Service>>;
   using ArraysService =
-      v1::Arrays::WithRawMethod_Put<v1::Arrays::WithRawMethod_Get<v1::Arrays::WithRawMethod_Stat<
-          v1::Arrays::WithRawMethod_List<v1::Arrays::WithRawMethod_Delete<v1::Arrays::Service>>>>>;
-  using RegionsService = v1::Regions::WithRawMethod_Register<
-      v1::Regions::WithRawMethod_Unregister<v1::Regions::WithRawMethod_List<v1::Regions::Service>>>;
-  using DeviceService = v1::Device::WithRawMethod_Describe<v1::Device::WithRawMethod_DescribeKernels<
-      v1::Device::WithRawMethod_MeasureCeilings<v1::Device::Service>>>;
+      UnaryByHeaders<v1::Arrays::WithRawMethod_Put<v1::Arrays::WithRawMethod_Get<v1::Arrays::Service>>>;
+  using RegionsService = UnaryByHeaders<v1::Regions::Service>;
+  using DeviceService = UnaryByHeaders<v1::Device::Service>;
 
-  template <typename Request>
-  Detached AcceptUnary(std::string method, grpc::ServerCompletionQueue* queue, Request request,
+  template <typename Service>
+  Detached AcceptUnary(Service* service, std::string method, grpc::ServerCompletionQueue* queue,
                        UnaryHandler handler);
   /// `make()` gives a new call, `request(call, tag)` asks for one, which `home` then serves.
   template <typename Make, typename Request>
@@ -64,10 +60,10 @@ class Services {
   CallContext* const shared_;
   Receiving* const receive_;
   Acceptors acceptors_;
-  KernelsService kernels_;
-  ArraysService arrays_;
-  RegionsService regions_;
-  DeviceService device_;
+  KernelsService kernels_{"Kernels", v1::RmseRequest::descriptor()->file()};
+  ArraysService arrays_{"Arrays", v1::GetRequest::descriptor()->file()};
+  RegionsService regions_{"Regions", v1::RegisterRequest::descriptor()->file()};
+  DeviceService device_{"Device", v1::DescribeRequest::descriptor()->file()};
   HealthService health_;
   UnknownMethods unknown_{shared_};
 };

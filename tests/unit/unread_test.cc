@@ -32,37 +32,64 @@ class Recent : public ::testing::Test {
     }
   }
 
+  double Small(int64_t unread_bytes) { return calls_.In(unread_bytes, account_).small; }
+
   ConnectionAccount account_;
   RecentCalls calls_;
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
 };
 
 TEST_F(Recent, CallsAreAsLargeAsThoseThatCame) {
-  EXPECT_EQ(calls_.In(1 << 20), 0) << "nobody knows what it is";
+  EXPECT_EQ(Small(1 << 20), 0) << "nobody knows what it is";
   Bring(10, 10 * 4000);
-  EXPECT_NEAR(calls_.In(5 * 4128), 5, 0.01);
+  EXPECT_NEAR(Small(5 * 4128), 5, 0.01);
   Bring(10, 10 * 8000);
-  EXPECT_NEAR(calls_.In(5 * 8128), 5, 0.01);
+  EXPECT_NEAR(Small(5 * 8128), 5, 0.01);
 }
 
 TEST_F(Recent, AreNoMoreThanCameLately) {
   Bring(10, 10 * 200);
-  EXPECT_NEAR(calls_.In(64 << 20), 100, 1) << "a large message, or a stream";
+  EXPECT_NEAR(Small(64 << 20), 100, 1) << "a large message, or a stream";
   Bring(0, 0);
-  EXPECT_EQ(calls_.In(64 << 20), 0);
+  EXPECT_EQ(Small(64 << 20), 0);
 }
 
 TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {
   Bring(10, 10 << 20);
-  EXPECT_EQ(calls_.In(4 << 20), 0);
+  EXPECT_EQ(Small(4 << 20), 0);
   Bring(1, 200, 1);
   Bring(0, 0, 10);
-  EXPECT_EQ(calls_.In(4 << 20), 0);
+  EXPECT_EQ(Small(4 << 20), 0);
 }
 
 TEST_F(Recent, AreNoneWhereAStreamBringsMuchBesideThem) {
   Bring(10, (10 * 200) + (1 << 20));
-  EXPECT_EQ(calls_.In(4 << 20), 0);
+  EXPECT_EQ(Small(4 << 20), 0);
+}
+
+TEST_F(Recent, OfWhomMuchLiesUnreadThoseAreInItWhoseMessagesAreOnTheirWay) {
+  Bring(10, 10 * 4000);
+  account_.coming = 70;
+  EXPECT_NEAR(Small(5 * 4128), 70, 0.01) << "its window is full";
+  EXPECT_NEAR(Small(2 * 4128), 2, 0.01) << "they are about to come";
+}
+
+TEST_F(Recent, BulkOnesCountWhereMuchLiesUnreadTwice) {
+  for (int i = 0; i < 8; ++i) account_.CountBrought(true);
+  account_.coming = 7;
+  const auto bulk = [&](int64_t unread_bytes) { return calls_.In(unread_bytes, account_).bulk; };
+  EXPECT_EQ(bulk(0), 0) << "who is slow to send";
+  EXPECT_EQ(bulk(64 << 10), 0) << "is read as fast as it comes, for all one knows";
+  EXPECT_EQ(bulk(64 << 10), 7);
+  EXPECT_EQ(bulk(0), 0);
+  EXPECT_EQ(bulk(64 << 10), 0);
+}
+
+TEST_F(Recent, WhoHasSmallOnesTooIsNotTakenForBulk) {
+  for (int i = 0; i < 100; ++i) account_.CountBrought(i % 8 != 7);
+  EXPECT_FALSE(account_.brings_bulk());
+  account_.coming = 7;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.In(64 << 10, account_).bulk, 0);
 }
 
 /// Connections whose other ends are here, each of which brings five calls every ten milliseconds.
@@ -83,7 +110,7 @@ class Unread : public ::testing::Test {
     double unread = 0;
     for (int i = 0; i < times; ++i) {
       for (const auto& account : accounts_) account->calls += 5, account->message_bytes += 5 * (4096 - 128);
-      unread = connections_.CountUnread(now_ += milliseconds(10));
+      unread = connections_.CountUnread(now_ += milliseconds(10)).small;
     }
     return unread;
   }
@@ -113,7 +140,7 @@ TEST_F(Unread, IsCountedOnceInAFewMilliseconds) {
   EXPECT_NEAR(before, 1, 0.01);
   const std::string more(4096, 'x');
   ASSERT_EQ(send(others_[0].get(), more.data(), more.size(), MSG_DONTWAIT), 4096);
-  EXPECT_EQ(connections_.CountUnread(now_ + milliseconds(1)), before);
+  EXPECT_EQ(connections_.CountUnread(now_ + milliseconds(1)).small, before);
   EXPECT_NEAR(Count(), 2, 0.01);
 }
 

@@ -120,14 +120,29 @@ Status Call::Comes(JobClass job) {
   if (passage_ && passes_as_ == job) return {};
   if (passage_) passage_->Leaves();
   passes_as_ = job;
-  passage_.emplace(&throttle(),
-                   record_.account() ? &record_.account()->waiting[static_cast<size_t>(job)] : nullptr);
-  if (const TimePoint now = engine().timer().Now(); throttle().IsDue(now)) {
-    const double unread = job == JobClass::kSmall ? shared_->count_unread(now) : 0;
-    // What waits already came from all connections that are to be asked.
-    if (throttle().Look(now, unread)) Crew::OneOfEachFirst();
-  }
+  ConnectionAccount* const account = record_.account().get();
+  passage_.emplace(&throttle(), account != nullptr ? &account->waiting[static_cast<size_t>(job)] : nullptr);
+  if (account != nullptr) account->CountBrought(job == JobClass::kBulk);
+  LookAround();
   return HeldBack();
+}
+
+void Call::LookAround() {
+  const TimePoint now = engine().timer().Now();
+  if (!throttle().IsDue(now)) return;
+  // What waits already came from all connections that are to be asked.
+  const Unread unread = shared_->count_unread(now);
+  if (throttle().Look(now, passes_as_ == JobClass::kSmall ? unread.small : unread.bulk))
+    Crew::OneOfEachFirst();
+}
+
+Status Call::IsComing() {
+  if (!account() || !account()->brings_bulk()) return {};
+  passes_as_ = JobClass::kBulk;
+  LookAround();
+  if (Status status = HeldBack(); !status.ok()) return status;
+  if (const auto hold = throttle().Refuses(engine().timer().Now())) return Behind(passes_as_, *hold, false);
+  return {};
 }
 
 Status Call::HeldBack() {

@@ -59,14 +59,18 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// Whether the client is gone.
   bool cancelled() const { return cancellation_.cancelled(); }
   /// As Cancellation::InputEndedEarly.
-  void InputEndedEarly() { cancellation_.InputEndedEarly(); }
+  bool InputEndedEarly() { return cancellation_.InputEndedEarly(); }
   /// The status to report: what ended the call early, if anything did, else `status`.
   Status FinalStatus(const Status& status) const;
-  /// As Record::Took.
+  /// As Record::Took and SetArrived.
   void Took(size_t message_bytes) { record_.Took(message_bytes); }
+  void SetArrived(TimePoint arrived) { record_.SetArrived(arrived); }
   /// It came, and waits as a call of `job` (Throttle), or turns out to be one of the other class: BUSY where
   /// its connection is asked to hold such calls back.
   Status Comes(JobClass job);
+  /// Its headers came, its message did not: BUSY, for little, where it is one for a bulk job, most likely
+  /// (ConnectionAccount::brings_bulk), and too many of those wait.
+  Status IsComing();
   /// The same, later.
   Status HeldBack();
   /// BUSY where it waited too long for a thread, because of calls that came before clients were asked to hold
@@ -99,6 +103,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void StartIdleWatch();
 
  private:
+  /// Lets the throttle of its class look, where that is due.
+  void LookAround();
   Status LateStatus(Late why) const;
   /// Of the calls that it waits with.
   Throttle& throttle();

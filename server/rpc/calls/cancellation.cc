@@ -70,10 +70,11 @@ void Cancellation::End(const Status& status, bool cut) {
                                  std::string(why.message()).c_str(), nullptr);
 }
 
-void Cancellation::InputEndedEarly() {
+bool Cancellation::InputEndedEarly() {
   // The transport's errors are the client's doing. A client that half-closes early and then cancels passes
   // for one whose message was too large: few do, and nothing tells them apart.
   input_ended_early_ = !grpc_call_failed_before_recv_message(context_->c_call());
+  return input_ended_early_;
 }
 
 Status Cancellation::OnRecord(const Status& status) const {

@@ -32,9 +32,9 @@ class Cancellation final : private Event {
   void End(const Status& status, bool cut);
   /// Whether the client is gone, or was cut.
   bool cancelled() const { return cancelled_.load(); }
-  /// Input ended early, and not by the transport: the client half-closed or, if the call is then cancelled,
-  /// gRPC refused a message by itself. Told once, by the coroutine that reads.
-  void InputEndedEarly();
+  /// True: input ended early, and not by the transport: the client half-closed or, if the call is then
+  /// cancelled, gRPC refused a message by itself. Else false. Asked once, by the coroutine that reads.
+  bool InputEndedEarly();
   /// What is on record of a call that ended with `status`, as far as its client was told so.
   Status OnRecord(const Status& status) const;
 

@@ -17,6 +17,7 @@
 #include "server/rpc/identity/credential_files.h"
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/account.h"
+#include "server/rpc/listener/unread.h"
 #include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
@@ -46,7 +47,7 @@ struct CallContext {
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.
   std::function<std::shared_ptr<ConnectionAccount>(const std::string& peer)> account_of;
-  std::function<double(TimePoint now)> count_unread;  ///< small calls; not null while calls come. Thread-safe
+  std::function<Unread(TimePoint now)> count_unread;  ///< not null while calls come. Thread-safe
   UseLimits connection_use;                           ///< of each connection that is known
   DropSoon drop_soon;                                 ///< Engine::DropSoon
   RunningCalls running;

@@ -23,6 +23,8 @@ class Record {
   void Start(const Metadata* metadata, TimePoint arrived);
   bool started() const { return metadata_ != nullptr; }
   TimePoint arrived() const { return arrived_; }
+  /// Its time counts from here: until now it was its client's.
+  void SetArrived(TimePoint arrived) { arrived_ = arrived; }
   const std::string& method() const { return told_.method; }
 
   /// What is known of it meanwhile.

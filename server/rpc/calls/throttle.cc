@@ -34,6 +34,13 @@ constexpr double kAhead = 20e-3, kMakeUp = 60e-3, kMean = 80e-3;
 // much goes on waiting for more than so many seconds, less and less is let come: what is beyond them counts,
 // by a half, as if calls waited as much longer.
 constexpr double kStands = 30e-3, kPress = 0.5;
+// Of `late`: as long may a call wait that has not sent its message yet, while there are too many and for a
+// while after.
+constexpr double kMostAnnounced = 0.5;
+constexpr std::chrono::seconds kLately{2};
+// Unread calls of which few are told from many by their number alone, where no crowd is: who sends large
+// messages has some of them under way.
+constexpr double kFewUnread = 16;
 // Seconds that are read at a time, and lie unread until then, though nobody waits.
 constexpr double kReadAtOnce = 1e-3;
 // Seconds of work until one knows how fast it is, of a server that has just begun.
@@ -151,6 +158,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (!mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
   if (!IsDue(now)) return false;
+  if (crowd_ == 0 && share() == 1 && unread < kFewUnread) unread = 0;
   const Window window = Measure(now, unread);
   const Window both{.seconds = window.seconds + last_.seconds,
                     .came = window.came + last_.came,
@@ -168,6 +176,8 @@ bool Throttle::Look(TimePoint now, double unread) {
   const bool full = full_.exchange(false, std::memory_order_relaxed);
   if (full) waits = std::max(waits, late);
   seen_.store(waiting > 2 * unread, std::memory_order_relaxed);
+  rate_now_.store(rate_, std::memory_order_relaxed);
+  announced_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= kTarget * late) well_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
@@ -187,8 +197,22 @@ bool Throttle::Look(TimePoint now, double unread) {
       std::clamp(can * std::clamp(1 + (kTarget * late - waits - kPress * stands) / kMakeUp, 0.25, 2.0),
                  kLeastShare, 1.0);
   share_.store(share, std::memory_order_relaxed);
+  if (share < 1) too_many_.store(now, std::memory_order_relaxed);
   FitCycle(now, stands > 0);
   return before == 1 && share < 1;
+}
+
+std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
+  if (now - too_many_.load(std::memory_order_relaxed) > kLately) return std::nullopt;
+  const double more = static_cast<double>(announced_.load(std::memory_order_relaxed)) /
+                      rate_now_.load(std::memory_order_relaxed);
+  const Clock::duration waits = waits_.load(std::memory_order_relaxed) + DurationOf(more);
+  if (waits <= kMostAnnounced * late_) {
+    announced_.fetch_add(1, std::memory_order_relaxed);  // it counts as one that came when its message does
+    return std::nullopt;
+  }
+  came_.fetch_add(1, std::memory_order_relaxed);
+  return Hold{.waits = waits, .hold = std::max<Clock::duration>(waits, kShortestHold)};
 }
 
 std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) const {

@@ -68,6 +68,10 @@ class Throttle {
   /// before clients knew, so that few are late for it.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now) const;
 
+  /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too
+  /// many, or were lately, and it would wait for half of `late`. It counts, either way.
+  std::optional<Hold> Refuses(TimePoint now);
+
   /// Of the calls that come those that may: 1 unless there are too many.
   double share() const { return share_.load(std::memory_order_relaxed); }
 
@@ -105,6 +109,9 @@ class Throttle {
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1
   std::atomic<Clock::duration> cycle_{kShortestCycle};
   std::atomic<Clock::duration> waits_{Clock::duration{}};
+  std::atomic<double> rate_now_{0};               ///< rate_; not 0 once there were too many
+  std::atomic<int64_t> announced_{0};             ///< since the last look: calls that may send their messages
+  std::atomic<TimePoint> too_many_{TimePoint{}};  ///< when there were, the last time
 
   Mutex mutex_;
   Window last_ TILEWIRE_GUARDED_BY(mutex_);

@@ -16,6 +16,8 @@ namespace {
 
 // Small replies are never refused: they bind less than the connection that waits for them.
 constexpr int64_t kAlwaysHeldBytes = 64 * kKiB;
+// A message that is copied while others hardly notice.
+constexpr size_t kQuicklyTakenBytes = 64 << 10;
 
 // The replies have the same fields: result or results 1 {spec 1, data 15}, numeric_version 2, timing 3.
 static_assert(int{v1::RmseResponse::kResultFieldNumber} == int{v1::TransposeResponse::kResultFieldNumber});
@@ -52,6 +54,10 @@ std::string ReplyTail(UnaryCall& call, const engine::Job& job) {
   call.told = call.TimingOf(job);
   ToProto(*call.told, tail.mutable_timing());
   return tail.SerializeAsString();
+}
+
+Status Gone() {
+  return Status(Code::kCancelled, "CANCELLED", "the client is gone");
 }
 
 Result<UnaryRequest> ParseWith(ParseUnary* parse, const Received& message, UnaryCall& call) {
@@ -96,7 +102,7 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   if (Status status = call.Comes(SentClass(call)); !status.ok()) co_return status;
   if (Crew::IsBehind()) {
     co_await Crew::Turn(call.account().get());
-    if (call.cancelled()) co_return Status(Code::kCancelled, "CANCELLED", "the client is gone");
+    if (call.cancelled()) co_return Gone();
     if (Status status = call.HeldBack(); !status.ok()) co_return status;
     if (Status status = call.IsOld(); !status.ok()) co_return status;
   }
@@ -159,6 +165,30 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   co_return Status();
 }
 
+/// The only message, once it is here.
+QueueTask<Status> ReadRequest(UnaryCall& call) {
+  ConnectionAccount* const account = call.account().get();
+  if (account != nullptr) account->coming.fetch_add(1, std::memory_order_relaxed);
+  call.idle_watch().reading = true;
+  const bool came = co_await AtOnce(call.queue(), [&](void* tag) { call.stream.Read(&call.request, tag); });
+  call.idle_watch().reading = false;
+  if (account != nullptr) account->coming.fetch_sub(1, std::memory_order_relaxed);
+  if (!came) {
+    if (!call.InputEndedEarly()) co_return Gone();
+    co_return Status({.code = Code::kInvalidArgument,
+                      .reason = "BAD_MESSAGE",
+                      .message = "the call ended before its message",
+                      .field = "message",
+                      .value = "none",
+                      .allowed = "one"});
+  }
+  call.SetArrived(Clock::now());
+  const size_t bytes = call.request.Length();
+  Crew::Took(bytes > kQuicklyTakenBytes);
+  call.Took(bytes);
+  co_return Status();
+}
+
 }  // namespace
 
 Task<Status> ServeRmse(UnaryCall& call, grpc::ByteBuffer* reply) {
@@ -178,9 +208,10 @@ Task<Status> ServeCompute(UnaryCall& call, grpc::ByteBuffer* reply) {
 }
 
 Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
-  call->Took(call->request.Length());
   grpc::ByteBuffer reply;
   Status served = call->refused();
+  if (served.ok() && call->computes) served = call->IsComing();
+  if (served.ok()) served = co_await ReadRequest(*call);
   if (served.ok()) served = co_await Caught([&] { return handler(*call, &reply); });
   call->request.Clear();
   const Status status = call->FinalStatus(served);
@@ -190,9 +221,9 @@ Detached RunUnary(std::shared_ptr<UnaryCall> call, UnaryHandler handler) {
   call->idle_watch().writing = true;
   co_await Operation([&](void* tag) {
     if (status.ok()) {
-      call->responder.Finish(reply, grpc::Status::OK, tag);
+      call->stream.WriteAndFinish(reply, {}, grpc::Status::OK, tag);
     } else {
-      call->responder.FinishWithError(ToGrpc(status), tag);
+      call->stream.Finish(ToGrpc(status), tag);
     }
   });
 }

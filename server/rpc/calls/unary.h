@@ -1,7 +1,7 @@
 // Unary calls: one message in, one out, no streams. Small arrays and questions.
 #pragma once
 
-#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/async_stream.h>
 
 #include <optional>
 
@@ -14,12 +14,13 @@ namespace tilewire::rpc {
 class UnaryCall final : public Call {
  public:
   UnaryCall(CallContext* shared, Receiving* receive, std::string method, grpc::ServerCompletionQueue* queue)
-      : Call(shared, std::move(method), queue), holding(&receive->accounts->unary), responder(&context()) {}
+      : Call(shared, std::move(method), queue), holding(&receive->accounts->unary), stream(&context()) {}
 
   Holding holding;
+  bool computes = false;  ///< runs jobs, which may be refused before their operands are here
   grpc::ByteBuffer request;
-  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder;
-  std::optional<Timing> told;  ///< in the reply
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream;  ///< one message each way
+  std::optional<Timing> told;                                                ///< in the reply
 };
 
 /// Computes the reply of a call; the status goes to the client.

@@ -18,8 +18,20 @@ struct ConnectionAccount {
   /// Of unary calls, small and bulk: until when it need not be asked to hold them back (Throttle),
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};
   std::array<std::atomic<int>, 2> waiting{0, 0};  ///< of these,
-  const double phase = NextPhase();  ///< and when it is, in [0, 1): far from those that came shortly before
-  std::atomic<int64_t> window{0};    ///< bytes that each of its streams may send unread; 0: a near one
+  const double phase = NextPhase();   ///< and when it is, in [0, 1): far from those that came shortly before
+  std::atomic<int> coming{0};         ///< unary calls whose messages are still on their way
+  std::atomic<int> bulk_in_a_row{0};  ///< calls for bulk jobs since the last one for a small one
+  std::atomic<int64_t> window{0};     ///< bytes that each of its streams may send unread; 0: a near one
+
+  /// Whether the next call is one for a bulk job, most likely: who has small ones, too, is not to be taken
+  /// for that.
+  bool brings_bulk() const { return bulk_in_a_row.load(std::memory_order_relaxed) >= 8; }
+  void CountBrought(bool bulk) {
+    if (!bulk)
+      bulk_in_a_row.store(0, std::memory_order_relaxed);
+    else if (!brings_bulk())
+      bulk_in_a_row.fetch_add(1, std::memory_order_relaxed);
+  }
 
   ConnectionUse use;  ///< by calls, of what --…-per-connection bound
 

@@ -96,21 +96,22 @@ std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& pee
   return found == accounts_.end() ? nullptr : found->second;
 }
 
-double Connections::CountUnread(TimePoint now) {
+Unread Connections::CountUnread(TimePoint now) {
   const MutexLock lock(mutex_);
   if (now - counted_ < kCountAgain) return unread_;
   counted_ = now;
-  double calls = 0;
+  Unread calls;
   size_t seen = 0;
   for (size_t i = 0; i < all_.bucket_count() && seen < kCountedAtOnce; ++i) {
     bucket_ = (bucket_ + 1) % all_.bucket_count();
     for (auto at = all_.begin(bucket_); at != all_.end(bucket_); ++at, ++seen) {
       Connection& connection = at->second;
       connection.recent.Update(now, *connection.account);
-      calls += connection.recent.In(UnreadBytes(connection.second.get()));
+      calls += connection.recent.In(UnreadBytes(connection.second.get()), *connection.account);
     }
   }
-  unread_ = seen == 0 ? 0 : calls * static_cast<double>(all_.size()) / static_cast<double>(seen);
+  const double stands_for = seen == 0 ? 0 : static_cast<double>(all_.size()) / static_cast<double>(seen);
+  unread_ = {.small = calls.small * stands_for, .bulk = calls.bulk * stands_for};
   return unread_;
 }
 

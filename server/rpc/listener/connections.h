@@ -48,9 +48,9 @@ class Connections {
   /// nobody can tell apart, and for one that is gone.
   std::shared_ptr<ConnectionAccount> AccountOf(const std::string& peer) const;
 
-  /// Small calls that lie in their sockets, as of now or a few milliseconds ago; a guess (RecentCalls). Where
-  /// there are very many connections a part of them stands for all, another each time.
-  double CountUnread(TimePoint now);
+  /// Calls that nobody has read, as of now or a few milliseconds ago; a guess (RecentCalls). Where there are
+  /// very many connections a part of them stands for all, another each time.
+  Unread CountUnread(TimePoint now);
 
   /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls.
   void Look(double seconds);
@@ -73,7 +73,7 @@ class Connections {
   const ConnectionLimits limits_;
   ConnectionObserver* const observer_;
   mutable Mutex mutex_;
-  double unread_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  Unread unread_ TILEWIRE_GUARDED_BY(mutex_);
   TimePoint counted_ TILEWIRE_GUARDED_BY(mutex_);  ///< when
   size_t bucket_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of all_, the next one to look into
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;

@@ -49,7 +49,7 @@ class Listener {
   }
 
   /// As Connections::CountUnread.
-  double CountUnread(TimePoint now) { return connections_.CountUnread(now); }
+  Unread CountUnread(TimePoint now) { return connections_.CountUnread(now); }
 
   /// A connection to each socket that it listens on, under way, which no limit refuses. Not after Stop.
   Result<std::vector<FileDescriptor>> DialAll();

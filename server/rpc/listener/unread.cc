@@ -11,6 +11,8 @@ namespace {
 // Headers and frames of a small call, most of which are an index each after the first.
 constexpr double kHeadersBytes = 128;
 constexpr double kSmallBytes = 64 << 10;
+// In a socket: the server is behind with the connection, or was when it was looked at.
+constexpr int64_t kMuchBytes = 16 << 10;
 // Seconds over which rates are means, and of which calls may lie unread.
 constexpr double kMean = 80e-3, kMost = 0.1;
 // A second; whose calls come one after the other, or now and then, has none to speak of in his socket.
@@ -30,7 +32,15 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   bytes_ += (more_bytes / seconds - bytes_) * weight;
 }
 
-double RecentCalls::In(int64_t unread_bytes) const {
+Unread RecentCalls::In(int64_t unread_bytes, const ConnectionAccount& account) {
+  const double coming = account.coming.load(std::memory_order_relaxed);
+  const bool much = unread_bytes >= kMuchBytes, much_then = std::exchange(much_then_, much);
+  if (account.brings_bulk()) return {.bulk = much && much_then ? coming : 0};
+  const double small = GuessSmall(unread_bytes);
+  return {.small = much ? std::max(small, coming) : small};
+}
+
+double RecentCalls::GuessSmall(int64_t unread_bytes) const {
   if (calls_ < kFew || bytes_ > calls_ * kSmallBytes) return 0;
   return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
 }

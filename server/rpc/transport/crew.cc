@@ -25,8 +25,10 @@ constexpr int kEventsAtOnce = 64;
 struct Duty {
   Crew* crew = nullptr;
   int taken = 0;             ///< calls since the queue was seen empty
-  Clock::duration waited{};  ///< for the last event
-  bool close = false;        ///< the last call came closely after what had been done before it
+  Clock::duration waited{};  ///< for an event, the last time that there was none
+  Event* kept = nullptr;     ///< Keep
+  bool kept_ok = false;
+  bool close = false;  ///< the last call came closely after what had been done before it
 };
 thread_local Duty duty;
 
@@ -69,6 +71,11 @@ void Crew::Turn::await_suspend(std::coroutine_handle<> waits) {
   const MutexLock lock(crew->mutex_);
   crew->line_.push_back({.waits = waits, .whose = whose_});
   crew->line_length_.store(crew->line_.size(), std::memory_order_relaxed);
+}
+
+void Crew::Keep(Event* event, bool ok) {
+  duty.kept = event;
+  duty.kept_ok = ok;
 }
 
 void Crew::OneOfEachFirst() {
@@ -130,6 +137,10 @@ bool Crew::DoWhatIsThere() {
   void* tag = nullptr;
   bool ok = false;
   for (int events = 0; events < kEventsAtOnce || !has_line(); ++events) {
+    if (Event* const kept = std::exchange(duty.kept, nullptr)) {
+      kept->Complete(duty.kept_ok);
+      continue;
+    }
     switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
       case grpc::CompletionQueue::TIMEOUT:
         duty.taken = 0;
@@ -138,7 +149,6 @@ bool Crew::DoWhatIsThere() {
         return false;
       case grpc::CompletionQueue::GOT_EVENT:
         Awaited::OfThisThread().Leave();
-        duty.waited = {};
         static_cast<Event*>(tag)->Complete(ok);
     }
   }

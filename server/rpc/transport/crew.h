@@ -16,10 +16,12 @@
 #include <coroutine>
 #include <deque>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
+#include "server/rpc/transport/coroutine.h"
 
 namespace tilewire::rpc {
 
@@ -71,6 +73,11 @@ class Crew {
   static void OneOfEachFirst();
 
  private:
+  template <typename Start>
+  friend class AtOnce;
+  /// An event that was taken from the queue by one of its threads in the middle of something: done next.
+  static void Keep(Event* event, bool ok);
+
   struct InLine {
     std::coroutine_handle<> waits;
     const void* whose;
@@ -104,6 +111,47 @@ class Crew {
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
   std::atomic<size_t> line_length_{0};
+};
+
+/// Awaits one gRPC operation of a call that the crew's thread looks after (`start` as of Operation). What is
+/// there already costs no event: gRPC would wake another thread for it, and hand the call over to that one.
+template <typename Start>
+class [[nodiscard]] AtOnce final : public Event {
+ public:
+  static constexpr Resumes kResumes = Resumes::kOnQueue;
+  AtOnce(grpc::CompletionQueue* queue, Start start) : queue_(queue), start_(std::move(start)) {}
+  AtOnce(const AtOnce&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  requires MayResume<Promise, kResumes>
+  bool await_suspend(std::coroutine_handle<Promise> awaiter) {
+    awaiter_ = awaiter;
+    Event* const self = this;
+    void* tag = nullptr;
+    bool ok = false;
+    // If it is not there yet it may come on another thread, where the coroutine goes on: `this` may be gone.
+    const auto next = queue_->DoThenAsyncNext([&] { start_(static_cast<void*>(self)); }, &tag, &ok,
+                                              gpr_time_0(GPR_CLOCK_REALTIME));
+    if (next != grpc::CompletionQueue::GOT_EVENT) return true;
+    if (tag != static_cast<void*>(self)) {
+      Crew::Keep(static_cast<Event*>(tag), ok);
+      return true;
+    }
+    ok_ = ok;
+    return false;
+  }
+  bool await_resume() const noexcept { return ok_; }
+  void Complete(bool ok) override {
+    ok_ = ok;
+    awaiter_.resume();
+  }
+
+ private:
+  grpc::CompletionQueue* const queue_;
+  Start start_;
+  std::coroutine_handle<> awaiter_;
+  bool ok_ = false;
 };
 
 }  // namespace tilewire::rpc
