@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -53,9 +54,16 @@ int64_t Nanoseconds(const timespec& time) {
 timespec Time(int64_t nanoseconds) {
   return {.tv_sec = nanoseconds / kSecond, .tv_nsec = nanoseconds % kSecond};
 }
+// Found when this is loaded, not when it is first asked: a sanitizer's allocator asks for the time while it
+// is locked, where dlsym(), which allocates, would wait for ever.
+std::atomic<int (*)(clockid_t, timespec*)> kernel_clock{nullptr};
+__attribute__((constructor)) void FindKernelClock() {
+  kernel_clock = Next<int(clockid_t, timespec*)>("clock_gettime");
+}
 int KernelTime(clockid_t clock, timespec* time) {
-  static auto* const next = Next<int(clockid_t, timespec*)>("clock_gettime");
-  return next(clock, time);
+  if (const auto found = kernel_clock.load()) return found(clock, time);
+  *time = {};  // who asks before that wants to know how long ago something was that never was
+  return 0;
 }
 
 /// Whether a condition variable was made to wait by the monotonic clock (glibc keeps that in this bit).
