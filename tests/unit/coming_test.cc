@@ -13,13 +13,12 @@ namespace {
 using std::chrono::milliseconds;
 
 /// A server that does ten such calls in five milliseconds; a call is late after a hundred.
-class Coming : public ::testing::Test {
- protected:
+struct Server {
   /// So many looks, after each of which `more` wait for their messages to be read, up to `most`.
-  void Go(int looks, double more, double most) {
+  void Go(int looks, double more, double most, int done = 10) {
     for (int i = 0; i < looks; ++i) {
       now_ += milliseconds(5);
-      for (int call = 0; call < 10; ++call) Throttle::Passage(&throttle_, nullptr).Begins();
+      for (int call = 0; call < done; ++call) Throttle::Passage(&throttle_, nullptr).Begins();
       unread_ = std::min(unread_ + more, most);
       const Throttle::Passage last(&throttle_, nullptr);
       throttle_.Look(now_, unread_);
@@ -37,6 +36,8 @@ class Coming : public ::testing::Test {
   double unread_ = 0;
 };
 
+class Coming : public ::testing::Test, protected Server {};
+
 TEST_F(Coming, NoneIsRefusedWhereThereWereNeverTooMany) {
   Go(100, 0, 0);
   EXPECT_EQ(LetIn(10'000), 10'000);
@@ -47,6 +48,13 @@ TEST_F(Coming, FewAreNoReason) {
   Go(20, 3, 15);
   EXPECT_EQ(throttle_.share(), 1);
   Go(20, 0, 15);
+  EXPECT_EQ(throttle_.share(), 1);
+}
+
+TEST_F(Coming, CallersWhoBeginAllAtOnceAreNoReason) {
+  Go(100, 0, 0);
+  Go(2, 100, 200);  // and then each waits for its answer: a hundred milliseconds, as long as `late`
+  Go(100, 0, 200);
   EXPECT_EQ(throttle_.share(), 1);
 }
 
@@ -82,18 +90,29 @@ TEST_F(Coming, AndForAWhileAfter) {
   EXPECT_EQ(LetIn(10'000), 10'000);
 }
 
-/// Refused or not, it came: the share would become larger with each one that is refused.
-TEST_F(Coming, ThoseRefusedCountAsCome) {
+/// Who comes again at once would be refused again and again.
+TEST_F(Coming, AreNotRefusedManyTimesAsOftenAsOthersAreDone) {
   Go(100, 0, 0);
   Go(40, 20, 1e9);
-  unread_ = 100;
-  Go(100, 0, 100);
-  const double share = throttle_.share();
-  for (int look = 0; look < 100; ++look) {
-    Go(1, 0, 100);
-    for (int call = 0; call < 40; ++call) (void)throttle_.Refuses(now_);
+  int refused = 0;
+  for (int call = 0; call < 10'000; ++call) refused += throttle_.Refuses(now_) ? 1 : 0;
+  EXPECT_GE(refused, 2);
+  EXPECT_LE(refused, 10) << "of five milliseconds, in which ten are done";
+}
+
+/// Refused or not, it came: the share would become larger with each one that is refused.
+TEST_F(Coming, ThoseRefusedCountAsCome) {
+  Server others;
+  for (Server* const server : {static_cast<Server*>(this), &others}) {
+    server->Go(100, 0, 0);
+    server->Go(40, 20, 1e9);
+    server->unread_ = 0;
+    for (int look = 0; look < 40; ++look) {
+      server->Go(1, 0, 0, 5);
+      for (int call = 0; server == this && call < 200; ++call) (void)server->throttle_.Refuses(now_);
+    }
   }
-  EXPECT_LT(throttle_.share(), share);
+  EXPECT_LT(throttle_.share(), others.throttle_.share());
 }
 
 }  // namespace

@@ -38,9 +38,15 @@ constexpr double kStands = 30e-3, kPress = 0.5;
 // while after.
 constexpr double kMostAnnounced = 0.5;
 constexpr std::chrono::seconds kLately{2};
+// Of the calls that can be done, as many are refused so: of who comes again at once, without holding back,
+// all would be, again and again, and be read in part each time.
+constexpr double kMostRefused = 0.5;
 // Unread calls of which few are told from many by their number alone, where no crowd is: who sends large
 // messages has some of them under way.
 constexpr double kFewUnread = 16;
+// Looks in a row that find too many: of what lies unread more, for callers who each wait for their answer
+// begin all at once, and then send no more.
+constexpr int kLooks = 2, kLooksUnread = 4;
 // Seconds that are read at a time, and lie unread until then, though nobody waits.
 constexpr double kReadAtOnce = 1e-3;
 // Seconds of work until one knows how fast it is, of a server that has just begun.
@@ -135,7 +141,8 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   const bool often = wait && !both.idle && ((grows && soon && crowd) || full);
   const bool fast =
       wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;
-  return fast || (std::exchange(often_, often) && often);
+  often_ = often ? often_ + 1 : 0;
+  return fast || often_ >= (crowd_ == 0 && 2 * unread_then_ > waiting ? kLooksUnread : kLooks);
 }
 
 void Throttle::FitCycle(TimePoint now, bool stands) {
@@ -178,6 +185,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   seen_.store(waiting > 2 * unread, std::memory_order_relaxed);
   rate_now_.store(rate_, std::memory_order_relaxed);
   announced_.store(0, std::memory_order_relaxed);
+  refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= kTarget * late) well_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
@@ -204,13 +212,16 @@ bool Throttle::Look(TimePoint now, double unread) {
 
 std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
   if (now - too_many_.load(std::memory_order_relaxed) > kLately) return std::nullopt;
-  const double more = static_cast<double>(announced_.load(std::memory_order_relaxed)) /
-                      rate_now_.load(std::memory_order_relaxed);
-  const Clock::duration waits = waits_.load(std::memory_order_relaxed) + DurationOf(more);
-  if (waits <= kMostAnnounced * late_) {
+  const double rate = rate_now_.load(std::memory_order_relaxed);
+  const Clock::duration waits =
+      waits_.load(std::memory_order_relaxed) +
+      DurationOf(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate);
+  const auto refused = static_cast<double>(refused_.load(std::memory_order_relaxed));
+  if (waits <= kMostAnnounced * late_ || refused > kMostRefused * rate * Seconds(kLook).count()) {
     announced_.fetch_add(1, std::memory_order_relaxed);  // it counts as one that came when its message does
     return std::nullopt;
   }
+  refused_.fetch_add(1, std::memory_order_relaxed);
   came_.fetch_add(1, std::memory_order_relaxed);
   return Hold{.waits = waits, .hold = std::max<Clock::duration>(waits, kShortestHold)};
 }

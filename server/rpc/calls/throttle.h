@@ -69,7 +69,8 @@ class Throttle {
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now) const;
 
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too
-  /// many, or were lately, and it would wait for half of `late`. It counts, either way.
+  /// many, or were lately, and it would wait for half of `late`; half as many as can be done at most. It
+  /// counts, either way.
   std::optional<Hold> Refuses(TimePoint now);
 
   /// Of the calls that come those that may: 1 unless there are too many.
@@ -109,8 +110,9 @@ class Throttle {
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1
   std::atomic<Clock::duration> cycle_{kShortestCycle};
   std::atomic<Clock::duration> waits_{Clock::duration{}};
-  std::atomic<double> rate_now_{0};               ///< rate_; not 0 once there were too many
-  std::atomic<int64_t> announced_{0};             ///< since the last look: calls that may send their messages
+  std::atomic<double> rate_now_{0};    ///< rate_; not 0 once there were too many
+  std::atomic<int64_t> announced_{0};  ///< since the last look: calls that may send their messages,
+  std::atomic<int64_t> refused_{0};    ///< and those that may not
   std::atomic<TimePoint> too_many_{TimePoint{}};  ///< when there were, the last time
 
   Mutex mutex_;
@@ -121,8 +123,8 @@ class Throttle {
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double busy_seconds_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< that somebody waited, ever
   TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);           ///< when no more waited than are to
-  double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that can be done; 0: not known yet
-  bool often_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< there were too many at the last look, too
+  double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls a second that can be done; 0: not known yet
+  int often_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< looks in a row that there were too many at
   double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
   double share_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a share of them might
