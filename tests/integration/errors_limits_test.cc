@@ -22,13 +22,13 @@ TEST(UnarySize, MessagesOverFourMebibytesAreRefused) {
               "4194304; larger arrays go through Execute");
   ExpectError(call(3 << 18), kExhausted, "LIMIT", "request", "6291494 bytes",
               "4194304; larger arrays go through Execute");
-  EXPECT_EQ(call(16 << 18).error_code(), kExhausted) << "32 MiB: gRPC's own refusal, of which nobody is told";
+  EXPECT_EQ(call(16 << 18).error_code(), kExhausted) << "32 MiB: gRPC's own refusal, on record all the same";
   EXPECT_EQ(server.engine().stats().jobs_admitted, 1u);
   server.ExpectIdle();
   int refused = 0;
   for (const auto& record : server.observer().records())
     refused += record.method == "Kernels.Rmse" && record.status.reason() == "LIMIT" && record.bytes_in == 0;
-  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(refused, 3);
   ExpectUnharmed(server);
 }
 
