@@ -12,8 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A server that does ten such calls in five milliseconds; a call is late after a hundred.
+/// A server that does ten such calls in five milliseconds.
 struct Server {
+  explicit Server(milliseconds late = milliseconds(100)) : throttle_(late) {}
   /// So many looks, after each of which `more` wait for their messages to be read, up to `most`.
   void Go(int looks, double more, double most, int done = 10) {
     for (int i = 0; i < looks; ++i) {
@@ -31,7 +32,7 @@ struct Server {
     return calls;
   }
 
-  Throttle throttle_{milliseconds(100)};
+  Throttle throttle_;
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
   double unread_ = 0;
 };
@@ -44,17 +45,16 @@ TEST_F(Coming, NoneIsRefusedWhereThereWereNeverTooMany) {
 }
 
 TEST_F(Coming, FewAreNoReason) {
-  Go(100, 0, 0);
-  Go(20, 3, 15);
-  EXPECT_EQ(throttle_.share(), 1);
-  Go(20, 0, 15);
-  EXPECT_EQ(throttle_.share(), 1);
+  Server server(milliseconds(5));  // though each of them is late
+  server.Go(100, 0, 0);
+  server.Go(20, 3, 15);
+  EXPECT_EQ(server.throttle_.share(), 1);
 }
 
 TEST_F(Coming, CallersWhoBeginAllAtOnceAreNoReason) {
   Go(100, 0, 0);
-  Go(2, 100, 200);  // and then each waits for its answer: a hundred milliseconds, as long as `late`
-  Go(100, 0, 200);
+  Go(3, 70, 210);  // and then each waits for its answer, for longer than `late`
+  Go(100, 0, 210);
   EXPECT_EQ(throttle_.share(), 1);
 }
 

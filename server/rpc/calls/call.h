@@ -65,12 +65,12 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// As Record::Took and SetArrived.
   void Took(size_t message_bytes) { record_.Took(message_bytes); }
   void SetArrived(TimePoint arrived) { record_.SetArrived(arrived); }
-  /// It came, and waits as a call of `job` (Throttle), or turns out to be one of the other class: BUSY where
-  /// its connection is asked to hold such calls back.
-  Status Comes(JobClass job);
   /// Its headers came, its message did not: BUSY, for little, where it is one for a bulk job, most likely
   /// (ConnectionAccount::brings_bulk), and too many of those wait.
   Status IsComing();
+  /// It came, and waits as a call of `job` (Throttle), or turns out to be one of the other class: BUSY where
+  /// its connection is asked to hold such calls back.
+  Status Comes(JobClass job);
   /// The same, later.
   Status HeldBack();
   /// BUSY where it waited too long for a thread, because of calls that came before clients were asked to hold

@@ -1,4 +1,5 @@
-// C++20 coroutines over gRPC completion queues: the only place where tags and coroutine handles meet.
+// C++20 coroutines over gRPC completion queues: the only place where tags and coroutine handles meet, but for
+// AtOnce (crew.h).
 //
 // Rules that keep it right:
 //   - one thread serves a queue of calls that stream (QueueThread), so two events of one such queue never run

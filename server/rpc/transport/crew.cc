@@ -138,6 +138,7 @@ bool Crew::DoWhatIsThere() {
   bool ok = false;
   for (int events = 0; events < kEventsAtOnce || !has_line(); ++events) {
     if (Event* const kept = std::exchange(duty.kept, nullptr)) {
+      Awaited::OfThisThread().Leave();
       kept->Complete(duty.kept_ok);
       continue;
     }
