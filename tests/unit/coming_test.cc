@@ -1,4 +1,4 @@
-// Calls for bulk jobs whose messages are still on their way: when there are too many, and which are refused.
+// Heavy calls whose messages are still on their way: when there are too many, and which are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,6 +58,12 @@ TEST_F(Coming, CallersWhoBeginAllAtOnceAreNoReason) {
   EXPECT_EQ(throttle_.share(), 1);
 }
 
+TEST_F(Coming, VeryManyAreSoon) {
+  Go(100, 0, 0);
+  Go(3, 400, 1e9);  // for twelve times as long as is late, with what comes in a look
+  EXPECT_LT(throttle_.share(), 1);
+}
+
 TEST_F(Coming, ManyAre) {
   Go(100, 0, 0);
   Go(40, 20, 1e9);
@@ -85,9 +91,21 @@ TEST_F(Coming, AndForAWhileAfter) {
   unread_ = 0;
   for (int look = 0; look < 1000 && throttle_.share() < 1; ++look) Go(1, 0, 0);
   ASSERT_EQ(throttle_.share(), 1);
-  EXPECT_LT(LetIn(10'000), 10'000);
+  const int let_in = LetIn(10'000);
+  EXPECT_GT(let_in, 350) << "callers who are many wait for long";
+  EXPECT_LT(let_in, 550) << "two hundred milliseconds of work, and a bit";
   now_ += std::chrono::seconds(3);
   EXPECT_EQ(LetIn(10'000), 10'000);
+}
+
+/// What came before would say for long yet that it is too much.
+TEST_F(Coming, MoreAndMoreMayWhereNothingWaits) {
+  Go(100, 0, 0);
+  Go(40, 20, 1e9);
+  unread_ = 0;
+  int looks = 0;
+  for (; looks < 1000 && throttle_.share() < 1; ++looks) Go(1, 0, 0);
+  EXPECT_LT(looks, 120);
 }
 
 /// Who comes again at once would be refused again and again.

@@ -32,7 +32,7 @@ class Recent : public ::testing::Test {
     }
   }
 
-  double Small(int64_t unread_bytes) { return calls_.In(unread_bytes, account_).small; }
+  double Light(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).light; }
 
   ConnectionAccount account_;
   RecentCalls calls_;
@@ -40,56 +40,84 @@ class Recent : public ::testing::Test {
 };
 
 TEST_F(Recent, CallsAreAsLargeAsThoseThatCame) {
-  EXPECT_EQ(Small(1 << 20), 0) << "nobody knows what it is";
+  EXPECT_EQ(Light(1 << 20), 0) << "nobody knows what it is";
   Bring(10, 10 * 4000);
-  EXPECT_NEAR(Small(5 * 4128), 5, 0.01);
+  EXPECT_NEAR(Light(5 * 4128), 5, 0.01);
   Bring(10, 10 * 8000);
-  EXPECT_NEAR(Small(5 * 8128), 5, 0.01);
+  EXPECT_NEAR(Light(5 * 8128), 5, 0.01);
 }
 
 TEST_F(Recent, AreNoMoreThanCameLately) {
   Bring(10, 10 * 200);
-  EXPECT_NEAR(Small(64 << 20), 100, 1) << "a large message, or a stream";
+  EXPECT_NEAR(Light(64 << 20), 100, 1) << "a large message, or a stream";
   Bring(0, 0);
-  EXPECT_EQ(Small(64 << 20), 0);
+  EXPECT_EQ(Light(64 << 20), 0);
 }
 
 TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {
   Bring(10, 10 << 20);
-  EXPECT_EQ(Small(4 << 20), 0);
+  EXPECT_EQ(Light(4 << 20), 0);
   Bring(1, 200, 1);
   Bring(0, 0, 10);
-  EXPECT_EQ(Small(4 << 20), 0);
+  EXPECT_EQ(Light(4 << 20), 0);
 }
 
 TEST_F(Recent, AreNoneWhereAStreamBringsMuchBesideThem) {
   Bring(10, (10 * 200) + (1 << 20));
-  EXPECT_EQ(Small(4 << 20), 0);
+  EXPECT_EQ(Light(4 << 20), 0);
 }
 
 TEST_F(Recent, OfWhomMuchLiesUnreadThoseAreInItWhoseMessagesAreOnTheirWay) {
   Bring(10, 10 * 4000);
   account_.coming = 70;
-  EXPECT_NEAR(Small(5 * 4128), 70, 0.01) << "its window is full";
-  EXPECT_NEAR(Small(2 * 4128), 2, 0.01) << "they are about to come";
+  EXPECT_NEAR(Light(5 * 4128), 70, 0.01) << "its window is full";
+  EXPECT_NEAR(Light(2 * 4128), 2, 0.01) << "they are about to come";
 }
 
-TEST_F(Recent, BulkOnesCountWhereMuchLiesUnreadTwice) {
-  for (int i = 0; i < 8; ++i) account_.CountBrought(true);
+class RecentHeavy : public Recent {
+ protected:
+  /// The tenth call in ten milliseconds, and the next, is one of so many bytes.
+  void Bring(uint64_t bytes) {
+    for (int i = 0; i < 8; ++i) account_.CountBrought(Weight::kHeavy, true);
+    Recent::Bring(10, 10 * bytes);
+  }
+  double Heavy(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).heavy; }
+  bool behind() const { return now_ < account_.behind.load(); }
+};
+
+TEST_F(RecentHeavy, CountWhereMuchLiesUnreadTwice) {
+  Bring(1 << 20);
   account_.coming = 7;
-  const auto bulk = [&](int64_t unread_bytes) { return calls_.In(unread_bytes, account_).bulk; };
-  EXPECT_EQ(bulk(0), 0) << "who is slow to send";
-  EXPECT_EQ(bulk(64 << 10), 0) << "is read as fast as it comes, for all one knows";
-  EXPECT_EQ(bulk(64 << 10), 7);
-  EXPECT_EQ(bulk(0), 0);
-  EXPECT_EQ(bulk(64 << 10), 0);
+  EXPECT_EQ(Heavy(0), 0) << "who is slow to send";
+  EXPECT_EQ(Heavy(64 << 10), 0) << "is read as fast as it comes, for all one knows";
+  EXPECT_FALSE(behind());
+  EXPECT_EQ(Heavy(64 << 10), 7);
+  EXPECT_TRUE(behind());
+  EXPECT_EQ(Heavy(0), 0);
+  EXPECT_EQ(Heavy(64 << 10), 0);
 }
 
-TEST_F(Recent, WhoHasSmallOnesTooIsNotTakenForBulk) {
-  for (int i = 0; i < 100; ++i) account_.CountBrought(i % 8 != 7);
-  EXPECT_FALSE(account_.brings_bulk());
+TEST_F(RecentHeavy, AreAsManyAsTheBytesBring) {
+  Bring((64 << 10) - 128);
   account_.coming = 7;
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.In(64 << 10, account_).bulk, 0);
+  (void)Heavy(4 << 20);
+  EXPECT_NEAR(Heavy(4 << 20), 64, 0.1) << "whose headers lie behind what is unread, too";
+  EXPECT_NEAR(Heavy(64 << 10), 7, 0.1);
+}
+
+TEST_F(RecentHeavy, ConnectionsAreBehindForAWhile) {
+  Bring(1 << 20);
+  for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);
+  ASSERT_TRUE(behind());
+  now_ += milliseconds(300);
+  EXPECT_FALSE(behind());
+}
+
+TEST_F(Recent, WhoHasLightOnesTooIsNotTakenForHeavy) {
+  for (int i = 0; i < 100; ++i) account_.CountBrought(i % 8 != 7 ? Weight::kHeavy : Weight::kLight, false);
+  EXPECT_FALSE(account_.brings_heavy());
+  account_.coming = 7;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.In(64 << 10, &account_).heavy, 0);
 }
 
 /// Connections whose other ends are here, each of which brings five calls every ten milliseconds.
@@ -110,7 +138,7 @@ class Unread : public ::testing::Test {
     double unread = 0;
     for (int i = 0; i < times; ++i) {
       for (const auto& account : accounts_) account->calls += 5, account->message_bytes += 5 * (4096 - 128);
-      unread = connections_.CountUnread(now_ += milliseconds(10)).small;
+      unread = connections_.CountUnread(now_ += milliseconds(10)).light;
     }
     return unread;
   }
@@ -140,7 +168,7 @@ TEST_F(Unread, IsCountedOnceInAFewMilliseconds) {
   EXPECT_NEAR(before, 1, 0.01);
   const std::string more(4096, 'x');
   ASSERT_EQ(send(others_[0].get(), more.data(), more.size(), MSG_DONTWAIT), 4096);
-  EXPECT_EQ(connections_.CountUnread(now_ + milliseconds(1)).small, before);
+  EXPECT_EQ(connections_.CountUnread(now_ + milliseconds(1)).light, before);
   EXPECT_NEAR(Count(), 2, 0.01);
 }
 

@@ -11,6 +11,9 @@
 namespace tilewire::rpc {
 namespace {
 
+// What takes longer to read than to refuse.
+constexpr size_t kHeavyMessageBytes = 32 << 10;
+
 engine::OwnLimits OwnLimitsOf(const PolicyLimits& limits) {
   return {.rates = {.calls_per_second = static_cast<double>(limits.calls_per_second),
                     .bytes_per_second = static_cast<double>(limits.bytes_per_second)},
@@ -113,16 +116,20 @@ void Call::Ended(const Status& status, std::optional<Timing> timing) {
 }
 
 Throttle& Call::throttle() {
-  return shared_->throttles[static_cast<size_t>(passes_as_)];
+  return shared_->throttles[static_cast<size_t>(weight_)];
 }
 
 Status Call::Comes(JobClass job) {
-  if (passage_ && passes_as_ == job) return {};
+  const bool heavy = job == JobClass::kBulk || message_bytes_ > kHeavyMessageBytes;
+  const Weight weight = heavy ? Weight::kHeavy : Weight::kLight;
+  job_class_ = job;
+  if (passage_ && weight_ == weight) return {};
   if (passage_) passage_->Leaves();
-  passes_as_ = job;
+  weight_ = weight;
   ConnectionAccount* const account = record_.account().get();
-  passage_.emplace(&throttle(), account != nullptr ? &account->waiting[static_cast<size_t>(job)] : nullptr);
-  if (account != nullptr) account->CountBrought(job == JobClass::kBulk);
+  passage_.emplace(&throttle(),
+                   account != nullptr ? &account->waiting[static_cast<size_t>(weight)] : nullptr);
+  if (account != nullptr) account->CountBrought(weight, job == JobClass::kBulk);
   LookAround();
   return HeldBack();
 }
@@ -132,31 +139,35 @@ void Call::LookAround() {
   if (!throttle().IsDue(now)) return;
   // What waits already came from all connections that are to be asked.
   const Unread unread = shared_->count_unread(now);
-  if (throttle().Look(now, passes_as_ == JobClass::kSmall ? unread.small : unread.bulk))
-    Crew::OneOfEachFirst();
+  if (throttle().Look(now, weight_ == Weight::kLight ? unread.light : unread.heavy)) Crew::OneOfEachFirst();
 }
 
 Status Call::IsComing() {
-  if (!account() || !account()->brings_bulk()) return {};
-  passes_as_ = JobClass::kBulk;
+  if (!account() || !account()->brings_heavy()) return {};
+  came_ = Clock::now();
+  weight_ = Weight::kHeavy;
+  job_class_ = account()->last_is_bulk.load(std::memory_order_relaxed) ? JobClass::kBulk : JobClass::kSmall;
   LookAround();
   if (Status status = HeldBack(); !status.ok()) return status;
-  if (const auto hold = throttle().Refuses(engine().timer().Now())) return Behind(passes_as_, *hold, false);
+  if (const auto hold = throttle().Refuses(engine().timer().Now())) return Behind(job_class_, *hold, false);
   return {};
 }
 
 Status Call::HeldBack() {
   auto& told = record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
   const auto* const line =
-      record_.account() ? &record_.account()->waiting[static_cast<size_t>(passes_as_)] : nullptr;
+      record_.account() ? &record_.account()->waiting[static_cast<size_t>(weight_)] : nullptr;
   const auto hold = throttle().Asks(record_.account() ? record_.account()->phase : 0, engine().timer().Now(),
-                                    &told[static_cast<size_t>(passes_as_)], line);
-  return hold ? Behind(passes_as_, *hold, true) : Status();
+                                    &told[static_cast<size_t>(weight_)], line);
+  return hold ? Behind(job_class_, *hold, true) : Status();
 }
 
 Status Call::IsOld() {
-  const auto hold = throttle().IsOld(Clock::now() - record_.arrived(), engine().timer().Now());
-  return hold ? Behind(passes_as_, *hold, false) : Status();
+  if (throttle().share() >= 1) return {};
+  const TimePoint now = engine().timer().Now();
+  const bool read_late = came_ != TimePoint{} && now < account()->behind.load(std::memory_order_relaxed);
+  const auto hold = throttle().IsOld(Clock::now() - (read_late ? came_ : record_.arrived()), now);
+  return hold ? Behind(job_class_, *hold, false) : Status();
 }
 
 void Call::FoundNoPlace(const Status& status) {

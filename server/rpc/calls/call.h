@@ -63,18 +63,21 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// The status to report: what ended the call early, if anything did, else `status`.
   Status FinalStatus(const Status& status) const;
   /// As Record::Took and SetArrived.
-  void Took(size_t message_bytes) { record_.Took(message_bytes); }
+  void Took(size_t message_bytes) {
+    message_bytes_ = message_bytes;
+    record_.Took(message_bytes);
+  }
   void SetArrived(TimePoint arrived) { record_.SetArrived(arrived); }
-  /// Its headers came, its message did not: BUSY, for little, where it is one for a bulk job, most likely
-  /// (ConnectionAccount::brings_bulk), and too many of those wait.
+  /// Its headers came, its message did not: BUSY, for little, where it is a heavy one, most likely
+  /// (ConnectionAccount::brings_heavy), and too many of those wait.
   Status IsComing();
-  /// It came, and waits as a call of `job` (Throttle), or turns out to be one of the other class: BUSY where
-  /// its connection is asked to hold such calls back.
+  /// It came, and waits as a call of its weight (Throttle), by `job` and by its message, or turns out to be
+  /// one of the other: BUSY where its connection is asked to hold such calls back.
   Status Comes(JobClass job);
   /// The same, later.
   Status HeldBack();
-  /// BUSY where it waited too long for a thread, because of calls that came before clients were asked to hold
-  /// back.
+  /// BUSY where it waited too long for a thread, or to be read (ConnectionAccount::behind), because of calls
+  /// that came before clients were asked to hold back.
   Status IsOld();
   /// It could not begin.
   void FoundNoPlace(const Status& status);
@@ -103,7 +106,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void StartIdleWatch();
 
  private:
-  /// Lets the throttle of its class look, where that is due.
+  /// Lets the throttle of its weight look, where that is due.
   void LookAround();
   Status LateStatus(Late why) const;
   /// Of the calls that it waits with.
@@ -125,8 +128,11 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   Cancellation cancellation_{&context_, &shared_->running, &job_};
   IdleWatch idle_watch_;
   std::optional<Throttle::Passage> passage_;  ///< not empty while it waits or runs
-  JobClass passes_as_ = JobClass::kSmall;
-  bool is_stream_ = false;      ///< as is_stream(), for the destructor
+  Weight weight_ = Weight::kLight;
+  JobClass job_class_ = JobClass::kSmall;  ///< a guess, until its message is here
+  size_t message_bytes_ = 0;               ///< of the last one
+  TimePoint came_{};        ///< its headers, where its message was not here; none: it is light, most likely
+  bool is_stream_ = false;  ///< as is_stream(), for the destructor
   bool in_connection_ = false;  ///< whether it counts among its connection's
   std::string streams_as_;      ///< among whose streams it counts; empty: nobody's
 };

@@ -22,14 +22,14 @@
 
 namespace tilewire::rpc {
 
-/// Small calls that may come at once, from as many callers who each wait for their answer.
-inline constexpr double kSmallCrowd = 400;
+/// Light calls that may come at once, from as many callers who each wait for their answer.
+inline constexpr double kLightCrowd = 400;
 
 /// Outlives the calls.
 struct CallContext {
   /// As Backlog and Throttle.
   explicit CallContext(Clock::duration late)
-      : backlog(late), throttles{{Throttle(late, kSmallCrowd), Throttle(late, 0)}} {}
+      : backlog(late), throttles{{Throttle(late, kLightCrowd), Throttle(late, 0)}} {}
 
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;
@@ -40,7 +40,7 @@ struct CallContext {
   double idle_seconds = 30;
   double least_rate = 0;              ///< bytes a second of each job, while others wait; 0: any
   Backlog backlog;                    ///< of unary calls
-  std::array<Throttle, 2> throttles;  ///< of them, too: by JobClass
+  std::array<Throttle, 2> throttles;  ///< of them, too: by Weight
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{
       TimePoint{}, TimePoint{}};  ///< connections that nobody knows (Throttle)
   std::vector<std::string> endpoints;

@@ -34,9 +34,12 @@ constexpr double kAhead = 20e-3, kMakeUp = 60e-3, kMean = 80e-3;
 // much goes on waiting for more than so many seconds, less and less is let come: what is beyond them counts,
 // by a half, as if calls waited as much longer.
 constexpr double kStands = 30e-3, kPress = 0.5;
+// And where hardly anything waits for more than so many seconds, more and more is: what came before says for
+// long yet that it is too much.
+constexpr double kRests = 10e-3, kEase = 0.2;
 // Of `late`: as long may a call wait that has not sent its message yet, while there are too many and for a
 // while after.
-constexpr double kMostAnnounced = 0.5;
+constexpr double kMostAnnounced = 0.5, kMostAnnouncedAfter = 2;
 constexpr std::chrono::seconds kLately{2};
 // Of the calls that can be done, as many are refused so: of who comes again at once, without holding back,
 // all would be, again and again, and be read in part each time.
@@ -47,6 +50,8 @@ constexpr double kFewUnread = 16;
 // Looks in a row that find too many: of what lies unread more, for callers who each wait for their answer
 // begin all at once, and then send no more.
 constexpr int kLooks = 2, kLooksUnread = 4;
+// Of `late`: but not of so much, which so many callers are not.
+constexpr double kVeryLong = 3;
 // Seconds that are read at a time, and lie unread until then, though nobody waits.
 constexpr double kReadAtOnce = 1e-3;
 // Seconds of work until one knows how fast it is, of a server that has just begun.
@@ -142,7 +147,8 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   const bool fast =
       wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;
   often_ = often ? often_ + 1 : 0;
-  return fast || often_ >= (crowd_ == 0 && 2 * unread_then_ > waiting ? kLooksUnread : kLooks);
+  const bool guess = crowd_ == 0 && 2 * unread_then_ > waiting && waits < kVeryLong * late;
+  return fast || often_ >= (guess ? kLooksUnread : kLooks);
 }
 
 void Throttle::FitCycle(TimePoint now, bool stands) {
@@ -188,7 +194,9 @@ bool Throttle::Look(TimePoint now, double unread) {
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= kTarget * late) well_ = now;
+  if (waits > kTarget / 2 * late) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
+  const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
   const double before = share();
   const double weight =
       before < 1 ? 1 - std::exp(-window.seconds / std::max(kMean, Seconds(cycle_.load()).count())) : 1;
@@ -201,9 +209,9 @@ bool Throttle::Look(TimePoint now, double unread) {
   }
   const double can =
       std::max(rate_ * share_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
-  const double share =
-      std::clamp(can * std::clamp(1 + (kTarget * late - waits - kPress * stands) / kMakeUp, 0.25, 2.0),
-                 kLeastShare, 1.0);
+  const double share = std::clamp(
+      can * std::clamp(1 + (kTarget * late - waits - kPress * stands + kEase * rests) / kMakeUp, 0.25, 2.0),
+      kLeastShare, 1.0);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);
   FitCycle(now, stands > 0);
@@ -217,7 +225,8 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
       waits_.load(std::memory_order_relaxed) +
       DurationOf(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate);
   const auto refused = static_cast<double>(refused_.load(std::memory_order_relaxed));
-  if (waits <= kMostAnnounced * late_ || refused > kMostRefused * rate * Seconds(kLook).count()) {
+  const double most = share() < 1 ? kMostAnnounced : kMostAnnouncedAfter;
+  if (waits <= most * late_ || refused > kMostRefused * rate * Seconds(kLook).count()) {
     announced_.fetch_add(1, std::memory_order_relaxed);  // it counts as one that came when its message does
     return std::nullopt;
   }

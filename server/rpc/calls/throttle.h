@@ -10,7 +10,7 @@
 
 namespace tilewire::rpc {
 
-/// Of calls of one class. While no more come than are done they are counted, and no more. Where what waits
+/// Of calls of one weight. While no more come than are done they are counted, and no more. Where what waits
 /// grows beyond what is done in about `late`, each connection may send in a share of every cycle, and is
 /// asked once in the rest of it to hold its calls back until the next. The share is that of the calls that
 /// came lately which can be done, less what it takes to make up for those that wait, or more, until a call
@@ -70,7 +70,7 @@ class Throttle {
 
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too
   /// many, or were lately, and it would wait for half of `late`; half as many as can be done at most. It
-  /// counts, either way.
+  /// counts, either way. While there are not, but were, for twice `late`: callers who are many wait as long.
   std::optional<Hold> Refuses(TimePoint now);
 
   /// Of the calls that come those that may: 1 unless there are too many.
@@ -123,6 +123,7 @@ class Throttle {
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double busy_seconds_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< that somebody waited, ever
   TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);           ///< when no more waited than are to
+  TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);      ///< when half of that waited, the last time
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls a second that can be done; 0: not known yet
   int often_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< looks in a row that there were too many at
   double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;

@@ -104,8 +104,8 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
     co_await Crew::Turn(call.account().get());
     if (call.cancelled()) co_return Gone();
     if (Status status = call.HeldBack(); !status.ok()) co_return status;
-    if (Status status = call.IsOld(); !status.ok()) co_return status;
   }
+  if (Status status = call.IsOld(); !status.ok()) co_return status;
   const std::string& share = call.share();
   if (SentClass(call) == JobClass::kBulk)
     if (Status status = call.RefusedLate(JobClass::kBulk, share); !status.ok()) co_return status;

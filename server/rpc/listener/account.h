@@ -9,28 +9,33 @@
 
 namespace tilewire::rpc {
 
+/// Of unary calls: heavy ones are those for bulk jobs and those whose messages are long to read.
+enum class Weight : uint8_t { kLight, kHeavy };
+
 /// Counts since the connection came. Thread-safe.
 struct ConnectionAccount {
   std::atomic<uint64_t> calls{0};   ///< begun
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
-  /// Of unary calls, small and bulk: until when it need not be asked to hold them back (Throttle),
+  /// Of unary calls, by Weight: until when it need not be asked to hold them back (Throttle),
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};
   std::array<std::atomic<int>, 2> waiting{0, 0};  ///< of these,
-  const double phase = NextPhase();   ///< and when it is, in [0, 1): far from those that came shortly before
-  std::atomic<int> coming{0};         ///< unary calls whose messages are still on their way
-  std::atomic<int> bulk_in_a_row{0};  ///< calls for bulk jobs since the last one for a small one
-  std::atomic<int64_t> window{0};     ///< bytes that each of its streams may send unread; 0: a near one
+  const double phase = NextPhase();    ///< and when it is, in [0, 1): far from those that came shortly before
+  std::atomic<int> coming{0};          ///< unary calls whose messages are still on their way
+  std::atomic<int> heavy_in_a_row{0};  ///< calls since the last light one
+  std::atomic<bool> last_is_bulk{false};       ///< the last call was for a bulk job
+  std::atomic<TimePoint> behind{TimePoint{}};  ///< until then messages may have waited in its socket
+  std::atomic<int64_t> window{0};  ///< bytes that each of its streams may send unread; 0: a near one
 
-  /// Whether the next call is one for a bulk job, most likely: who has small ones, too, is not to be taken
-  /// for that.
-  bool brings_bulk() const { return bulk_in_a_row.load(std::memory_order_relaxed) >= 8; }
-  void CountBrought(bool bulk) {
-    if (!bulk)
-      bulk_in_a_row.store(0, std::memory_order_relaxed);
-    else if (!brings_bulk())
-      bulk_in_a_row.fetch_add(1, std::memory_order_relaxed);
+  /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
+  bool brings_heavy() const { return heavy_in_a_row.load(std::memory_order_relaxed) >= 8; }
+  void CountBrought(Weight weight, bool bulk) {
+    last_is_bulk.store(bulk, std::memory_order_relaxed);
+    if (weight == Weight::kLight)
+      heavy_in_a_row.store(0, std::memory_order_relaxed);
+    else if (!brings_heavy())
+      heavy_in_a_row.fetch_add(1, std::memory_order_relaxed);
   }
 
   ConnectionUse use;  ///< by calls, of what --…-per-connection bound

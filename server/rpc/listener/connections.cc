@@ -107,11 +107,11 @@ Unread Connections::CountUnread(TimePoint now) {
     for (auto at = all_.begin(bucket_); at != all_.end(bucket_); ++at, ++seen) {
       Connection& connection = at->second;
       connection.recent.Update(now, *connection.account);
-      calls += connection.recent.In(UnreadBytes(connection.second.get()), *connection.account);
+      calls += connection.recent.In(UnreadBytes(connection.second.get()), connection.account.get());
     }
   }
   const double stands_for = seen == 0 ? 0 : static_cast<double>(all_.size()) / static_cast<double>(seen);
-  unread_ = {.small = calls.small * stands_for, .bulk = calls.bulk * stands_for};
+  unread_ = {.light = calls.light * stands_for, .heavy = calls.heavy * stands_for};
   return unread_;
 }
 

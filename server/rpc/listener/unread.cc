@@ -8,15 +8,17 @@
 namespace tilewire::rpc {
 namespace {
 
-// Headers and frames of a small call, most of which are an index each after the first.
+// Headers and frames of a light call, most of which are an index each after the first.
 constexpr double kHeadersBytes = 128;
-constexpr double kSmallBytes = 64 << 10;
+constexpr double kLightBytes = 64 << 10;
 // In a socket: the server is behind with the connection, or was when it was looked at.
 constexpr int64_t kMuchBytes = 16 << 10;
 // Seconds over which rates are means, and of which calls may lie unread.
 constexpr double kMean = 80e-3, kMost = 0.1;
 // A second; whose calls come one after the other, or now and then, has none to speak of in his socket.
 constexpr double kFew = 80;
+// For which a connection counts as behind where it was.
+constexpr std::chrono::milliseconds kBehind{200};
 
 }  // namespace
 
@@ -32,16 +34,24 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   bytes_ += (more_bytes / seconds - bytes_) * weight;
 }
 
-Unread RecentCalls::In(int64_t unread_bytes, const ConnectionAccount& account) {
-  const double coming = account.coming.load(std::memory_order_relaxed);
+Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
+  const double coming = account->coming.load(std::memory_order_relaxed);
   const bool much = unread_bytes >= kMuchBytes, much_then = std::exchange(much_then_, much);
-  if (account.brings_bulk()) return {.bulk = much && much_then ? coming : 0};
-  const double small = GuessSmall(unread_bytes);
-  return {.small = much ? std::max(small, coming) : small};
+  if (account->brings_heavy()) {
+    if (!much || !much_then) return {};
+    account->behind.store(then_ + kBehind, std::memory_order_relaxed);
+    return {.heavy = std::max(GuessHeavy(unread_bytes), coming)};
+  }
+  const double light = GuessLight(unread_bytes);
+  return {.light = much ? std::max(light, coming) : light};
 }
 
-double RecentCalls::GuessSmall(int64_t unread_bytes) const {
-  if (calls_ < kFew || bytes_ > calls_ * kSmallBytes) return 0;
+double RecentCalls::GuessHeavy(int64_t unread_bytes) const {
+  return bytes_ > 0 ? static_cast<double>(unread_bytes) * calls_ / bytes_ : 0;
+}
+
+double RecentCalls::GuessLight(int64_t unread_bytes) const {
+  if (calls_ < kFew || bytes_ > calls_ * kLightBytes) return 0;
   return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
 }
 

@@ -8,12 +8,12 @@
 
 namespace tilewire::rpc {
 
-/// Calls that came, as far as can be told, and that wait for the server to read them: by what they ask for.
+/// Calls that came, as far as can be told, and that wait for the server to read them, by Weight.
 struct Unread {
-  double small = 0, bulk = 0;
+  double light = 0, heavy = 0;
 
   Unread& operator+=(const Unread& other) {
-    small += other.small, bulk += other.bulk;
+    light += other.light, heavy += other.heavy;
     return *this;
   }
 };
@@ -24,14 +24,16 @@ class RecentCalls {
   /// Learns from what came since the last time.
   void Update(TimePoint now, const ConnectionAccount& account);
   /// Calls in so many bytes. Where much lies unread those are in it whose headers came and whose messages did
-  /// not: the connection's window is full. Small ones beside them are guessed, by what a call brings, and no
-  /// more than came lately, so that one large message among small ones is not taken for many. Bulk ones count
-  /// only where as much lay unread the last time, so that who is slow to send, or reads as fast as he is
-  /// sent, has none. None where few calls come, or where a stream brings much beside them.
-  Unread In(int64_t unread_bytes, const ConnectionAccount& account);
+  /// not: the connection's window is full. Beside them there are as many as such bytes bring: of light ones
+  /// no more than came lately, so that one large message among them is not taken for many, and none where few
+  /// calls come, or where a stream brings much beside them. Heavy ones count only where as much lay unread
+  /// the last time, so that who is slow to send, or is read as fast as he sends, has none; `account` is told
+  /// then that it is behind.
+  Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:
-  double GuessSmall(int64_t unread_bytes) const;
+  double GuessLight(int64_t unread_bytes) const;
+  double GuessHeavy(int64_t unread_bytes) const;
 
   double calls_ = 0, bytes_ = 0;              ///< a second
   uint64_t calls_then_ = 0, bytes_then_ = 0;  ///< as of the last time
