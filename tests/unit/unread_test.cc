@@ -105,6 +105,12 @@ TEST_F(RecentHeavy, AreAsManyAsTheBytesBring) {
   EXPECT_NEAR(Heavy(64 << 10), 7, 0.1);
 }
 
+TEST_F(RecentHeavy, AreNoMoreThanCameLately) {
+  Bring(200);  // of operands that are at the server
+  (void)Heavy(4 << 20);
+  EXPECT_NEAR(Heavy(4 << 20), 100, 1) << "an upload beside them";
+}
+
 TEST_F(RecentHeavy, ConnectionsAreBehindForAWhile) {
   Bring(1 << 20);
   for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);

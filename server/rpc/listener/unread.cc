@@ -46,13 +46,16 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
   return {.light = much ? std::max(light, coming) : light};
 }
 
+double RecentCalls::GuessAny(int64_t unread_bytes) const {
+  return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
+}
+
 double RecentCalls::GuessHeavy(int64_t unread_bytes) const {
-  return bytes_ > 0 ? static_cast<double>(unread_bytes) * calls_ / bytes_ : 0;
+  return bytes_ > 0 ? GuessAny(unread_bytes) : 0;
 }
 
 double RecentCalls::GuessLight(int64_t unread_bytes) const {
-  if (calls_ < kFew || bytes_ > calls_ * kLightBytes) return 0;
-  return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
+  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : GuessAny(unread_bytes);
 }
 
 }  // namespace tilewire::rpc

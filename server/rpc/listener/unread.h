@@ -24,14 +24,15 @@ class RecentCalls {
   /// Learns from what came since the last time.
   void Update(TimePoint now, const ConnectionAccount& account);
   /// Calls in so many bytes. Where much lies unread those are in it whose headers came and whose messages did
-  /// not: the connection's window is full. Beside them there are as many as such bytes bring: of light ones
-  /// no more than came lately, so that one large message among them is not taken for many, and none where few
+  /// not: the connection's window is full. Beside them there are as many as such bytes bring, and no
+  /// more than came lately, so that one large message is not taken for many; of light ones none where few
   /// calls come, or where a stream brings much beside them. Heavy ones count only where as much lay unread
   /// the last time, so that who is slow to send, or is read as fast as he sends, has none; `account` is told
   /// then that it is behind.
   Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:
+  double GuessAny(int64_t unread_bytes) const;
   double GuessLight(int64_t unread_bytes) const;
   double GuessHeavy(int64_t unread_bytes) const;
 
