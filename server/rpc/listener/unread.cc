@@ -40,22 +40,19 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
   if (account->brings_heavy()) {
     if (!much || !much_then) return {};
     account->behind.store(then_ + kBehind, std::memory_order_relaxed);
-    return {.heavy = std::max(GuessHeavy(unread_bytes), coming)};
+    return {.heavy = std::max(Guess(unread_bytes), coming)};
   }
   const double light = GuessLight(unread_bytes);
   return {.light = much ? std::max(light, coming) : light};
 }
 
-double RecentCalls::GuessAny(int64_t unread_bytes) const {
+double RecentCalls::Guess(int64_t unread_bytes) const {
+  if (bytes_ <= 0) return 0;
   return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
 }
 
-double RecentCalls::GuessHeavy(int64_t unread_bytes) const {
-  return bytes_ > 0 ? GuessAny(unread_bytes) : 0;
-}
-
 double RecentCalls::GuessLight(int64_t unread_bytes) const {
-  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : GuessAny(unread_bytes);
+  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : Guess(unread_bytes);
 }
 
 }  // namespace tilewire::rpc

@@ -32,9 +32,9 @@ class RecentCalls {
   Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:
-  double GuessAny(int64_t unread_bytes) const;
+  /// As many as such bytes bring, and no more than came lately.
+  double Guess(int64_t unread_bytes) const;
   double GuessLight(int64_t unread_bytes) const;
-  double GuessHeavy(int64_t unread_bytes) const;
 
   double calls_ = 0, bytes_ = 0;              ///< a second
   uint64_t calls_then_ = 0, bytes_then_ = 0;  ///< as of the last time
