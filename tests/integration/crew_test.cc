@@ -120,14 +120,17 @@ TEST_F(CrewTest, WhoIsBusyIsRelieved) {
   go_on.set_value();
 }
 
-Detached Call(std::function<void()> begins, const void* whose = nullptr) {
-  Crew::Took(false);
+Detached Call(std::function<void()> begins, const void* whose = nullptr, bool busy = false) {
+  Crew::Took(busy);
   if (Crew::IsBehind()) co_await Crew::Turn(whose);
   begins();
 }
 
+/// Calls, of which each is long to take, or none.
+class CrewsCalls : public CrewTest, public ::testing::WithParamInterface<bool> {};
+
 /// Of a hundred calls at once, and what goes on of others behind them.
-TEST_F(CrewTest, ManyCallsWaitInLineAndWhatHasBegunGoesFirst) {
+TEST_P(CrewsCalls, ManyWaitInLineAndWhatHasBegunGoesFirst) {
   constexpr int kCalls = 100;
   std::vector<int> order;
   Works works;
@@ -138,7 +141,8 @@ TEST_F(CrewTest, ManyCallsWaitInLineAndWhatHasBegunGoesFirst) {
     order.push_back(i);
     if (order.size() == kCalls + 1) all.set_value();
   };
-  for (int i = 0; i < kCalls; ++i) works.Post(&queue_, [&, i] { Call([&, i] { begins(i); }); });
+  for (int i = 0; i < kCalls; ++i)
+    works.Post(&queue_, [&, i] { Call([&, i] { begins(i); }, nullptr, GetParam()); });
   works.Post(&queue_, [&] { begins(kCalls); });
   crew.Start(1);
   all.get_future().wait();
@@ -148,6 +152,8 @@ TEST_F(CrewTest, ManyCallsWaitInLineAndWhatHasBegunGoesFirst) {
   order.erase(order.begin() + begun);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << "each in his turn";
 }
+
+INSTANTIATE_TEST_SUITE_P(QuickAndLong, CrewsCalls, ::testing::Bool());
 
 /// Of sixty calls at once of three, all but the first of the first one wait in line.
 TEST_F(CrewTest, OneOfEachCanGoFirst) {

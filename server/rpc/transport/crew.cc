@@ -55,7 +55,8 @@ int Crew::resting() const {
 void Crew::Took(bool busy) {
   if (duty.crew == nullptr) return;
   duty.close = duty.waited < duty.crew->close_;
-  duty.crew->CallAnother(busy || ++duty.taken > 1);
+  ++duty.taken;
+  duty.crew->CallAnother(busy || duty.taken > 1);
 }
 
 void Crew::StaysBusy() {
