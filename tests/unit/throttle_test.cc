@@ -37,7 +37,8 @@ class Throttled : public ::testing::Test {
     Clock::duration longest{};  ///< that one of those that were done waited
   };
 
-  explicit Throttled(int connections = 8) : connections_(static_cast<size_t>(connections)) {
+  explicit Throttled(int connections = 8, double crowd = 0)
+      : throttle_(milliseconds(20), crowd), connections_(static_cast<size_t>(connections)) {
     for (size_t i = 0; i < connections_.size(); ++i) {
       connections_[i].phase = 0.618034 * static_cast<double>(i);
       connections_[i].phase -= static_cast<int>(connections_[i].phase);
@@ -88,7 +89,7 @@ class Throttled : public ::testing::Test {
     return sum_;
   }
 
-  Throttle throttle_{milliseconds(20)};
+  Throttle throttle_;
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
   bool obey_ = true;
   bool stands_ = false;  ///< nothing is done
@@ -231,6 +232,33 @@ TEST_F(Throttled, OldCallsAreRefusedUntilAllKnow) {
   EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
   EXPECT_FALSE(throttle_.IsOld(milliseconds(29), now_));
   (void)Flood(151, 6);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(79), now_));
+}
+
+/// What came while a server stood is not served to the end, one too late after the other.
+TEST_F(Throttled, VeryOldOnesAreAtAnyTimeButNotAllOfThem) {
+  while (throttle_.share() == 1) (void)Flood(1, 6);
+  (void)Flood(151, 6);
+  ASSERT_LT(throttle_.share(), 1);
+  for (int begun = 0; begun < 3; ++begun) {
+    int refused = 0;
+    while (refused < 100 && throttle_.IsOld(milliseconds(81), now_)) ++refused;
+    EXPECT_EQ(refused, 8);
+    Throttle::Passage(&throttle_, nullptr).Begins();
+  }
+}
+
+/// Of light ones a refusal costs about as much as an answer.
+class ThrottledLight : public Throttled {
+ protected:
+  ThrottledLight() : Throttled(8, 400) {}
+};
+
+TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
+  (void)Flood(151, 6);
+  ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
 }
 

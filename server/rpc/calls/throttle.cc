@@ -27,6 +27,11 @@ constexpr double kMoreASecond = 0.2;
 // back all would be so old.
 constexpr double kOld = 1.5;
 constexpr std::chrono::milliseconds kUntilAllKnow{150};
+// Of `late`: where no crowd is, so old ones are at any time, so many of them for each that begins, which
+// costs as much as it at most. What came while the server stood for a moment is so much that each call would
+// be too late once it begins, and so would be those that come while they are served.
+constexpr double kVeryOld = 4;
+constexpr int kMostVeryOld = 8;
 // Seconds: how far ahead one looks; in which time one makes up for what waits; over which what came is
 // compared with what might. What is asked shows a hundredth of a second later and more, so no sooner.
 constexpr double kAhead = 20e-3, kMakeUp = 60e-3, kMean = 80e-3;
@@ -84,6 +89,7 @@ Throttle::Passage::~Passage() {
 
 void Throttle::Passage::Begins() {
   runs_ = true;
+  throttle_->very_old_.store(0, std::memory_order_relaxed);
   throttle_->begun_.fetch_add(1, std::memory_order_relaxed);
   throttle_->running_.fetch_add(1, std::memory_order_relaxed);
   WaitsNoLonger();
@@ -235,9 +241,12 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
   return Hold{.waits = waits, .hold = std::max<Clock::duration>(waits, kShortestHold)};
 }
 
-std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) const {
+std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) {
   if (share() >= 1 || waited < kOld * late_) return std::nullopt;
-  if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow) return std::nullopt;
+  if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow &&
+      (crowd_ > 0 || waited < kVeryOld * late_ ||
+       very_old_.fetch_add(1, std::memory_order_relaxed) >= kMostVeryOld))
+    return std::nullopt;
   return Hold{.waits = waited, .hold = 2 * late_};
 }
 

@@ -65,8 +65,9 @@ class Throttle {
                            const std::atomic<int>* line);
 
   /// Whether a call that waited for so long before it could begin had better be refused: calls that came
-  /// before clients knew, so that few are late for it.
-  std::optional<Hold> IsOld(Clock::duration waited, TimePoint now) const;
+  /// before clients knew, so that few are late for it. Without a `crowd`, it is later, too, but only most of
+  /// those that waited for very long.
+  std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too
   /// many, or were lately, and it would wait for half of `late`; half as many as can be done at most. It
@@ -101,6 +102,7 @@ class Throttle {
   const Clock::duration late_;
   const double crowd_;
   std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0}, asked_{0};
+  std::atomic<int> very_old_{0};   ///< calls that were, since the last one began
   std::atomic<int> lines_{0};      ///< connections of which calls wait
   std::atomic<bool> idle_{true};   ///< since the last look
   std::atomic<bool> full_{false};  ///< since the last look
