@@ -231,14 +231,14 @@ TEST_F(Throttled, OldCallsAreRefusedUntilAllKnow) {
   while (throttle_.share() == 1) (void)Flood(1, 6);
   EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
   EXPECT_FALSE(throttle_.IsOld(milliseconds(29), now_));
-  (void)Flood(151, 6);
+  (void)Flood(251, 6);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(79), now_));
 }
 
 /// What came while a server stood is not served to the end, one too late after the other.
 TEST_F(Throttled, VeryOldOnesAreAtAnyTimeButNotAllOfThem) {
   while (throttle_.share() == 1) (void)Flood(1, 6);
-  (void)Flood(151, 6);
+  (void)Flood(251, 6);
   ASSERT_LT(throttle_.share(), 1);
   for (int begun = 0; begun < 3; ++begun) {
     int refused = 0;
@@ -257,7 +257,7 @@ class ThrottledLight : public Throttled {
 TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
   EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
-  (void)Flood(151, 6);
+  (void)Flood(251, 6);
   ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
 }

@@ -33,6 +33,7 @@ class Recent : public ::testing::Test {
   }
 
   double Light(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).light; }
+  bool behind() const { return now_ < account_.behind.load(); }
 
   ConnectionAccount account_;
   RecentCalls calls_;
@@ -74,6 +75,16 @@ TEST_F(Recent, OfWhomMuchLiesUnreadThoseAreInItWhoseMessagesAreOnTheirWay) {
   EXPECT_NEAR(Light(2 * 4128), 2, 0.01) << "they are about to come";
 }
 
+TEST_F(Recent, OfLightOnesMuchUnreadOnceIsBehind) {
+  Bring(10, 10 * 4000);
+  (void)Light((16 << 10) - 1);
+  EXPECT_FALSE(behind());
+  (void)Light(16 << 10);
+  EXPECT_TRUE(behind());
+  now_ += milliseconds(300);
+  EXPECT_FALSE(behind());
+}
+
 class RecentHeavy : public Recent {
  protected:
   /// The tenth call in ten milliseconds, and the next, is one of so many bytes.
@@ -82,7 +93,6 @@ class RecentHeavy : public Recent {
     Recent::Bring(10, 10 * bytes);
   }
   double Heavy(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).heavy; }
-  bool behind() const { return now_ < account_.behind.load(); }
 };
 
 TEST_F(RecentHeavy, CountWhereMuchLiesUnreadTwice) {

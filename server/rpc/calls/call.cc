@@ -143,8 +143,9 @@ void Call::LookAround() {
 }
 
 Status Call::IsComing() {
-  if (!account() || !account()->brings_heavy()) return {};
+  if (!account()) return {};
   came_ = Clock::now();
+  if (!account()->brings_heavy()) return {};
   weight_ = Weight::kHeavy;
   job_class_ = account()->last_is_bulk.load(std::memory_order_relaxed) ? JobClass::kBulk : JobClass::kSmall;
   LookAround();

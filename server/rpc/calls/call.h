@@ -131,10 +131,10 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   Weight weight_ = Weight::kLight;
   JobClass job_class_ = JobClass::kSmall;  ///< a guess, until its message is here
   size_t message_bytes_ = 0;               ///< of the last one
-  TimePoint came_{};        ///< its headers, where its message was not here; none: it is light, most likely
-  bool is_stream_ = false;  ///< as is_stream(), for the destructor
-  bool in_connection_ = false;  ///< whether it counts among its connection's
-  std::string streams_as_;      ///< among whose streams it counts; empty: nobody's
+  TimePoint came_{};                       ///< its headers, where its connection is known
+  bool is_stream_ = false;                 ///< as is_stream(), for the destructor
+  bool in_connection_ = false;             ///< whether it counts among its connection's
+  std::string streams_as_;                 ///< among whose streams it counts; empty: nobody's
 };
 
 }  // namespace tilewire::rpc

@@ -26,7 +26,7 @@ constexpr double kMoreASecond = 0.2;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
 // back all would be so old.
 constexpr double kOld = 1.5;
-constexpr std::chrono::milliseconds kUntilAllKnow{150};
+constexpr std::chrono::milliseconds kUntilAllKnow{250};
 // Of `late`: where no crowd is, so old ones are at any time, so many of them for each that begins, which
 // costs as much as it at most. What came while the server stood for a moment is so much that each call would
 // be too late once it begins, and so would be those that come while they are served.

@@ -37,9 +37,10 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
 Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
   const double coming = account->coming.load(std::memory_order_relaxed);
   const bool much = unread_bytes >= kMuchBytes, much_then = std::exchange(much_then_, much);
-  if (account->brings_heavy()) {
+  const bool heavy = account->brings_heavy();
+  if (much && (much_then || !heavy)) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
+  if (heavy) {
     if (!much || !much_then) return {};
-    account->behind.store(then_ + kBehind, std::memory_order_relaxed);
     return {.heavy = std::max(Guess(unread_bytes), coming)};
   }
   const double light = GuessLight(unread_bytes);

@@ -27,8 +27,8 @@ class RecentCalls {
   /// not: the connection's window is full. Beside them there are as many as such bytes bring, and no
   /// more than came lately, so that one large message is not taken for many; of light ones none where few
   /// calls come, or where a stream brings much beside them. Heavy ones count only where as much lay unread
-  /// the last time, so that who is slow to send, or is read as fast as he sends, has none; `account` is told
-  /// then that it is behind.
+  /// the last time, so that who is slow to send, or is read as fast as he sends, has none. `account` is told
+  /// that it is behind: then, and where much lies unread before light ones.
   Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:

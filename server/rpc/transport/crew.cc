@@ -107,7 +107,9 @@ bool Crew::LetFirstGoOn() {
 
 void Crew::CallAnother(bool in_any_case) {
   const MutexLock lock(mutex_);
-  if ((waited_for_ && line_.empty()) || calls_ > 0 || resting_ == 0 || (!in_any_case && awake_ < 2)) return;
+  if ((waited_for_.load(std::memory_order_relaxed) && line_.empty()) || calls_ > 0 || resting_ == 0 ||
+      (!in_any_case && awake_ < 2))
+    return;
   ++calls_;
   called_.NotifyOne();
 }
@@ -121,8 +123,8 @@ void Crew::End() {
 bool Crew::TakesTurn() {
   const MutexLock lock(mutex_);
   if (!line_.empty()) return false;
-  if (!waited_for_ && !ended_) {
-    waited_for_ = true;
+  if (!waited_for_.load(std::memory_order_relaxed) && !ended_) {
+    waited_for_.store(true, std::memory_order_relaxed);
     return true;
   }
   ++resting_;
@@ -142,6 +144,11 @@ bool Crew::DoWhatIsThere() {
       Awaited::OfThisThread().Leave();
       kept->Complete(duty.kept_ok);
       continue;
+    }
+    // Another thread has what comes; gRPC 1.51 would lay this one down beside it, and wake it at once.
+    if (waited_for_.load(std::memory_order_relaxed)) {
+      duty.taken = 0;
+      return true;
     }
     switch (queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME))) {
       case grpc::CompletionQueue::TIMEOUT:
@@ -176,7 +183,7 @@ bool Crew::DoNext() {
   duty.waited = Clock::now() - begin;
   {
     const MutexLock lock(mutex_);
-    waited_for_ = false;
+    waited_for_.store(false, std::memory_order_relaxed);
   }
   if (got) static_cast<Event*>(tag)->Complete(ok);
   return got;

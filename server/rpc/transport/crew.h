@@ -104,13 +104,13 @@ class Crew {
   std::vector<std::thread> threads_;
   mutable Mutex mutex_;
   CondVar called_;
-  bool waited_for_ TILEWIRE_GUARDED_BY(mutex_) = false;  ///< a thread waits at the queue
-  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< threads that do something, or wait at the queue
-  int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;          ///< threads that wait to be called
-  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< of them those that are called, not up yet
+  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< threads that do something, or wait at the queue
+  int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< threads that wait to be called
+  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< of them those that are called, not up yet
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
   std::atomic<size_t> line_length_{0};
+  std::atomic<bool> waited_for_{false};  ///< a thread waits at the queue; set with the mutex
 };
 
 /// Awaits one gRPC operation of a call that the crew's thread looks after (`start` as of Operation). What is
