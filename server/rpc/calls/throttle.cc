@@ -27,9 +27,9 @@ constexpr double kMoreASecond = 0.2;
 // back all would be so old.
 constexpr double kOld = 1.5;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
-// Of `late`: where no crowd is, so old ones are at any time, so many of them for each that begins, which
-// costs as much as it at most. What came while the server stood for a moment is so much that each call would
-// be too late once it begins, and so would be those that come while they are served.
+// Of `late`: where no crowd is, so old ones are at any time, but no more of them for each that begins, so
+// that some are served whatever comes. What came while the server stood for a moment is so much that each
+// call would be too late once it begins, and so would be those that come while they are served.
 constexpr double kVeryOld = 4;
 constexpr int kMostVeryOld = 8;
 // Seconds: how far ahead one looks; in which time one makes up for what waits; over which what came is

@@ -37,14 +37,11 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
 Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
   const double coming = account->coming.load(std::memory_order_relaxed);
   const bool much = unread_bytes >= kMuchBytes, much_then = std::exchange(much_then_, much);
-  const bool heavy = account->brings_heavy();
-  if (much && (much_then || !heavy)) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
-  if (heavy) {
-    if (!much || !much_then) return {};
-    return {.heavy = std::max(Guess(unread_bytes), coming)};
-  }
+  const bool heavy = account->brings_heavy(), behind = much && (much_then || !heavy);
+  if (behind) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
+  if (heavy) return {.heavy = behind ? std::max(Guess(unread_bytes), coming) : 0};
   const double light = GuessLight(unread_bytes);
-  return {.light = much ? std::max(light, coming) : light};
+  return {.light = behind ? std::max(light, coming) : light};
 }
 
 double RecentCalls::Guess(int64_t unread_bytes) const {

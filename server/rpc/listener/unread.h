@@ -28,7 +28,7 @@ class RecentCalls {
   /// more than came lately, so that one large message is not taken for many; of light ones none where few
   /// calls come, or where a stream brings much beside them. Heavy ones count only where as much lay unread
   /// the last time, so that who is slow to send, or is read as fast as he sends, has none. `account` is told
-  /// that it is behind: then, and where much lies unread before light ones.
+  /// where either are counted so: it is behind.
   Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:
