@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/rpc/transport/given_window.h"
+#include "server/rpc/transport/shared_queue.h"
 #include "server/rpc/transport/transport.h"
 
 namespace tilewire::rpc {
@@ -19,8 +20,8 @@ std::chrono::microseconds CloseCalls(int cores) {
 }  // namespace
 
 Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Receiving* receive,
-                                                      const GrpcServerOptions& options) {
-  std::unique_ptr<GrpcServer> made(new GrpcServer(shared, receive));
+                                                      const GrpcServerOptions& options, GrpcServer* first) {
+  std::unique_ptr<GrpcServer> made(new GrpcServer(shared, receive, first));
   grpc::ServerBuilder builder;
   ApplyReflection(options.reflection, &builder);
   ApplyTransportSettings(*options.quota, options.window, &builder);
@@ -28,15 +29,20 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   made->services_.RegisterWith(&builder);
   made->clear_ = MakeDoor(&builder, grpc::InsecureServerCredentials());
   made->outer_ = options.credentials ? MakeDoor(&builder, options.credentials) : made->clear_;
-  made->calls_ = builder.AddCompletionQueue();
+  if (first == nullptr) made->calls_ = builder.AddCompletionQueue();
   for (int i = 0; i < options.threads; ++i)
     made->streams_.push_back(std::make_unique<QueueThread>(builder.AddCompletionQueue()));
-  made->server_ = builder.BuildAndStart();
+  {
+    const SharedQueue calls(first != nullptr ? first->calls_.get() : nullptr);
+    made->server_ = builder.BuildAndStart();
+  }
   if (!made->server_) return Fail(Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server"));
-  made->services_.Accept(made->calls_.get(), made->streams_);
-  made->crew_ = std::make_unique<Crew>(made->calls_.get(), CloseCalls(options.threads));
+  made->services_.Accept(first != nullptr ? first->calls_.get() : made->calls_.get(), made->streams_);
   try {
-    made->crew_->Start(options.threads);
+    if (first == nullptr) {
+      made->crew_ = std::make_unique<Crew>(made->calls_.get(), CloseCalls(options.threads));
+      made->crew_->Start(options.threads);
+    }
     for (const auto& streams : made->streams_) streams->Start();
   } catch (...) {
     made->Shutdown();
@@ -56,11 +62,14 @@ void GrpcServer::SetHealth(const std::string& service, bool serving) {
 
 void GrpcServer::Shutdown() {
   server_->Shutdown(std::chrono::system_clock::now());
-  if (has_threads()) services_.WaitAccepted();
+  // Else its queue is served by its destructor alone, and nothing must be waited for before.
+  if (crew() == nullptr || !crew()->has_threads()) return;
+  services_.WaitAccepted();
+  services_.WaitIdle();
 }
 
 GrpcServer::~GrpcServer() {
-  if (has_threads()) services_.WaitIdle();
+  if (first_ != nullptr) return;
   calls_->Shutdown();
   if (!crew_) crew_ = std::make_unique<Crew>(calls_.get());
   crew_.reset();

@@ -1,5 +1,4 @@
-// One of gRPC's servers, with queues and services of its own. It listens nowhere: connections are handed to
-// it.
+// One of gRPC's servers, with services of its own. It listens nowhere: connections are handed to it.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
@@ -32,17 +31,20 @@ struct GrpcServerOptions {
   std::shared_ptr<grpc::ServerCredentials> credentials;  ///< of connections from beyond; null: clear
 };
 
+/// Calls of several come on one queue and have one crew: two would be in each other's way (crew.h).
 /// Thread-safe, but for Start and the end.
 class GrpcServer {
  public:
-  /// Serves calls of the connections that it is handed. `shared` and `receive` outlive it. INTERNAL where
-  /// gRPC will not; throws std::system_error where the system has no threads.
+  /// Serves calls of the connections that it is handed. `shared` and `receive` outlive it. `first`, if any,
+  /// is a server whose queue of calls and crew it uses, and which ends before it does. INTERNAL where gRPC
+  /// will not; throws std::system_error where the system has no threads.
   static Result<std::unique_ptr<GrpcServer>> Start(CallContext* shared, Receiving* receive,
-                                                   const GrpcServerOptions& options);
+                                                   const GrpcServerOptions& options, GrpcServer* first);
   /// Ends gRPC's server, which ends connections and calls; afterwards no call comes. After it no connection
   /// is handed over.
   void Shutdown();
-  /// Ends the queues once no call is left that could start an operation. After Shutdown.
+  /// Ends its queues. After Shutdown, of those that share its queue of calls, too, and when no call is left
+  /// that could start an operation.
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
 
@@ -52,11 +54,13 @@ class GrpcServer {
   void SetHealth(const std::string& service, bool serving);
 
  private:
-  GrpcServer(CallContext* shared, Receiving* receive) : services_(shared, receive) {}
-  /// Else its queue is served by its destructor alone, and nothing must be waited for before.
-  bool has_threads() const { return crew_ && crew_->has_threads(); }
+  GrpcServer(CallContext* shared, Receiving* receive, GrpcServer* first)
+      : services_(shared, receive), first_(first) {}
+  /// Of all who share its queue of calls.
+  Crew* crew() const { return first_ != nullptr ? first_->crew_.get() : crew_.get(); }
 
   Services services_;
+  GrpcServer* const first_;  ///< whose queue of calls and crew it uses; null: it has both
   std::unique_ptr<grpc::ServerCompletionQueue> calls_;  ///< on which all calls come, and unary ones stay
   std::vector<std::unique_ptr<QueueThread>> streams_;
   std::unique_ptr<grpc::Server> server_;

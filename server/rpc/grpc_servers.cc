@@ -47,7 +47,8 @@ Status GrpcServers::StartOne(Which which) {
                                    .connections = options_.connections,
                                    .reflection = options_.reflection,
                                    .threads = queues_,
-                                   .credentials = options_.credentials()});
+                                   .credentials = options_.credentials()},
+                                  wide ? Of(kNear) : nullptr);
   if (!server) return server.error();
   const MutexLock lock(mutex_);
   for (const auto& [service, serving] : health_) (*server)->SetHealth(service, serving);
@@ -94,6 +95,8 @@ void GrpcServers::Shutdown() {
     const MutexLock lock(mutex_);
     gone.swap(servers_);
   }
+  gone[kNear]
+      .reset();  // with the queue on which all calls came: nothing of the other is left on it afterwards
 }
 
 }  // namespace tilewire::rpc

@@ -17,7 +17,7 @@ set(rpc_listener
 set_source_files_properties(rpc/listener/tcp_facts.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(rpc_transport
     rpc/transport/awaited.cc rpc/transport/crew.cc rpc/transport/door.cc rpc/transport/given_window.cc rpc/transport/health_service.cc
-    rpc/transport/idle_watch.cc rpc/transport/queue_thread.cc rpc/transport/self_probe.cc rpc/transport/slices.cc
+    rpc/transport/idle_watch.cc rpc/transport/queue_thread.cc rpc/transport/self_probe.cc rpc/transport/shared_queue.cc rpc/transport/slices.cc
     rpc/transport/tls_credentials.cc rpc/transport/transport.cc)
 set(rpc_calls
     rpc/calls/arrays.cc rpc/calls/backlog.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc
