@@ -168,7 +168,7 @@ TEST(Distance, AConnectionCarriesSeveralStreams) {
 
 TEST(Distance, PlacesRunOutAndComeBack) {
   auto options = FarToo(0);
-  options.rpc.receive.distance_bytes = MemoryFor(rpc::PlaceBytes(rpc::kLeastWideBytes));
+  options.rpc.receive.distance_bytes = MemoryFor(rpc::PlaceBytes(rpc::kLeastFarBytes));
   TestServer server(options);
   const Relay relay(server.address(), kOneWay);
   const std::string a = Floats(1 << 18, 1), b = Floats(1 << 18, 2);

@@ -115,15 +115,15 @@ TEST(GivenWindow, IsThereBeforeAnythingIsSent) {
 }
 
 TEST(GivenWindow, IsWhatMemoryLeaves) {
-  TestServer server(Wide(2 * rpc::PlaceBytes(rpc::kLeastWideBytes)));
+  TestServer server(Wide(2 * rpc::PlaceBytes(rpc::kLeastFarBytes)));
   const Relay relay(server.address(), kEachWay);
   for (int i = 1; i <= 2; ++i) {
     Grants client(FileDescriptor(http2::Connect(relay.address())));
     client.Send(kClientPreface);
     client.SendFrame(http2::kSettings, 0, 0, {});
     client.TakeWindows();
-    EXPECT_EQ(client.stream(), rpc::kLeastWideBytes);
-    EXPECT_EQ(client.connection(), rpc::kLeastWideBytes);
+    EXPECT_EQ(client.stream(), rpc::kLeastFarBytes);
+    EXPECT_EQ(client.connection(), rpc::kLeastFarBytes);
     EXPECT_EQ(server.observer().windows(WindowClass::kMiddle), i);
     EXPECT_EQ(server.observer().narrowed(), i);
   }

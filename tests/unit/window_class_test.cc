@@ -15,8 +15,9 @@ TEST(WindowNeeded, FollowsTheRoundTrip) {
   EXPECT_EQ(WindowNeeded(microseconds(0)), 0);
   EXPECT_EQ(WindowNeeded(microseconds(99)), 0);
   EXPECT_EQ(WindowNeeded(microseconds(100)), kLeast) << "half the rate of a connection is lost from here on";
-  EXPECT_EQ(WindowNeeded(microseconds(1700)), kLeast);
-  EXPECT_EQ(WindowNeeded(milliseconds(10)), 6 * kLeast);
+  EXPECT_EQ(WindowNeeded(microseconds(210)), kLeast) << "enough, so no more: all of it may have to be read";
+  EXPECT_EQ(WindowNeeded(milliseconds(1)), 5 * kLeast);
+  EXPECT_EQ(WindowNeeded(milliseconds(10)), 46 * kLeast);
   EXPECT_EQ(WindowNeeded(milliseconds(100)), kMost);
   EXPECT_EQ(WindowNeeded(std::chrono::hours(1)), kMost);
 }
@@ -64,12 +65,14 @@ TEST(WindowPlaces, LeaveSomethingToThoseWhoComeLater) {
   int given = 2;
   for (uint64_t id = 3; const int64_t window = places.Take(id, kMost); ++id, ++given) {
     EXPECT_LE(window, last);
-    EXPECT_GE(window, kLeast);
+    EXPECT_GE(window, kLeastFarBytes);
     last = window;
   }
   EXPECT_GE(given, 3 * 4) << "three times as many as with the widest window for each";
-  EXPECT_EQ(last, kLeast);
-  EXPECT_LT(places.free_bytes(), PlaceBytes(kLeast));
+  EXPECT_EQ(last, kLeastFarBytes);
+  EXPECT_LT(places.free_bytes(), PlaceBytes(kLeastFarBytes));
+  EXPECT_EQ(places.Take(1000, kLeast), kLeast) << "who needs less may find what is left";
+  places.Return(1000);
   for (uint64_t id = 1; id <= static_cast<uint64_t>(given); ++id) places.Return(id);
   EXPECT_EQ(places.free_bytes(), 4 * PlaceBytes(kMost));
 }

@@ -67,7 +67,7 @@ void Arrivals::Ended(Id id) {
 }
 
 void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration round_trip) {
-  int64_t needed = WindowNeeded(round_trip), least = kLeastWideBytes;
+  int64_t needed = WindowNeeded(round_trip), least = kLeastFarBytes;
   if (needed > 0 && options_.greeting.empty()) needed = least = kSealedWideBytes;
   const int64_t given = places_.Take(id, needed, least);
   measured_(id, round_trip, given);

@@ -27,7 +27,8 @@ WindowClass ClassOf(int64_t window) {
 int64_t WindowPlaces::Take(Id id, int64_t needed, int64_t least) {
   Return(id);
   if (needed == 0) return 0;
-  int64_t window = std::max(needed, least);
+  int64_t window = needed;
+  least = std::min(least, needed);
   while (window > least && kPlenty * PlaceBytes(window) > free_bytes_) window = std::max(window / 2, least);
   if (PlaceBytes(window) > free_bytes_) return 0;
   free_bytes_ -= PlaceBytes(window);

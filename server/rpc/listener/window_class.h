@@ -25,9 +25,12 @@ inline constexpr std::array<std::string_view, kWindowClasses> kWindowClassNames{
 /// From this round trip on a wide window is worth its memory: until then a narrow one and a message for each
 /// round trip are as much as one connection carries.
 inline constexpr std::chrono::microseconds kWideFrom{100};
-/// Wide windows, bytes: enough for kWideRate over the round trip, within these. A stream may send that much
-/// unread, and a message that is being read besides.
-inline constexpr int64_t kLeastWideBytes = 4 * kMiB, kMostWideBytes = 64 * kMiB;
+/// Wide windows, bytes: enough for kWideRate over the round trip, in steps of the least, to the most. A
+/// stream may send that much unread, and a message that is being read besides. No more than is needed: a
+/// server that is behind reads all of it before it can answer, connection by connection.
+inline constexpr int64_t kLeastWideBytes = kMiB / 2, kMostWideBytes = 64 * kMiB;
+/// Where memory is short those who need more have this, or a near one.
+inline constexpr int64_t kLeastFarBytes = 4 * kMiB;
 /// Bytes a second that a connection is to carry, more than twice what gRPC 1.51 gets out of one from 10 ms
 /// away: a window is granted anew only when part of it was read. With 1.2 GB/s one had 81 to 91% of what
 /// windows without bounds carry.
@@ -52,9 +55,9 @@ class WindowPlaces {
   explicit WindowPlaces(int64_t bytes) : free_bytes_(bytes) {}
 
   /// A window of `needed` bytes for a connection, or as much of it as there is: halves, but no less than
-  /// `least`; else 0, a near one. More than `least` only out of plenty, so that those who come later find
-  /// something too.
-  int64_t Take(Id id, int64_t needed, int64_t least = kLeastWideBytes);
+  /// `least` where more is needed; else 0, a near one. More than `least` only out of plenty, so that those
+  /// who come later find something too.
+  int64_t Take(Id id, int64_t needed, int64_t least = kLeastFarBytes);
   /// The connection has ended. No-op where it has no place.
   void Return(Id id);
   int64_t free_bytes() const { return free_bytes_; }
