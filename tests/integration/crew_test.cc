@@ -198,6 +198,24 @@ TEST_F(CrewTest, WhoWaitsInLineIsTakenByAnyThreadAndNobodyIsForgotten) {
   EXPECT_EQ(begun, kCalls);
 }
 
+/// Else what has begun would go before it for as long as anything comes.
+TEST_F(CrewTest, TheMoreWaitInLineTheMoreGoOn) {
+  constexpr int kCalls = 3000;
+  int begun = 0, in_the_end = 0;
+  Works works;
+  Crew crew(&queue_);
+  const Ended ended{&queue_};
+  std::promise<void> all;
+  const auto begins = [&] {
+    if (++begun == kCalls) all.set_value();
+  };
+  for (int i = 0; i < kCalls; ++i) works.Post(&queue_, [&] { Call(begins); });
+  works.Post(&queue_, [&] { in_the_end = begun; });
+  crew.Start(1);
+  all.get_future().wait();
+  EXPECT_GE(in_the_end, kCalls / 2);
+}
+
 TEST_F(CrewTest, NobodyWaitsOnOtherThreads) {
   EXPECT_FALSE(Crew::IsBehind());
   Crew::OneOfEachFirst();

@@ -145,7 +145,15 @@ void Call::LookAround() {
 Status Call::IsComing() {
   if (!account()) return {};
   came_ = Clock::now();
-  if (!account()->brings_heavy()) return {};
+  if (!account()->brings_heavy()) {
+    if (throttle().share() >= 1) return {};
+    LookAround();
+    if (Status status = HeldBack(); !status.ok()) return status;
+    const TimePoint now = engine().timer().Now();
+    if (now >= account()->behind.load(std::memory_order_relaxed)) return {};
+    const auto hold = throttle().WillBeOld(now);
+    return hold ? Behind(job_class_, *hold, false) : Status();
+  }
   weight_ = Weight::kHeavy;
   job_class_ = account()->last_is_bulk.load(std::memory_order_relaxed) ? JobClass::kBulk : JobClass::kSmall;
   LookAround();

@@ -12,12 +12,12 @@ using Seconds = std::chrono::duration<double>;
 // Until a connection is asked again where its calls keep coming: it sent them before it knew, for its clients
 // are far away or its socket was full, or the call that told it was given up.
 constexpr std::chrono::milliseconds kAgain{100};
-constexpr std::chrono::milliseconds kLongestCycle{256}, kShortestHold{5};
+constexpr std::chrono::milliseconds kLongestCycle{512}, kShortestHold{5};
 
 // Of `late`: what a call is to wait where there are too many,
 constexpr double kTarget = 0.125;
 // and what it is about to wait before there are.
-constexpr double kLong = 0.8, kSoonLong = 1.6;
+constexpr double kLong = 0.5, kSoonLong = 1.2;
 // Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
 // what comes beyond what can be done; much of it, so that one look is enough.
 constexpr double kGrows = 1.5, kForgets = 1.0125, kMore = 1.1, kFast = 1.5;
@@ -27,6 +27,8 @@ constexpr double kMoreASecond = 0.2;
 // back all would be so old.
 constexpr double kOld = 1.5;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
+// After which the same begins again where calls wait for very long.
+constexpr std::chrono::milliseconds kAnew{500};
 // Of `late`: where no crowd is, so old ones are at any time, but no more of them for each that begins, so
 // that some are served whatever comes. What came while the server stood for a moment is so much that each
 // call would be too late once it begins, and so would be those that come while they are served.
@@ -111,6 +113,7 @@ Throttle::Window Throttle::Measure(TimePoint now, double unread) {
   const Window window{.seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
                       .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
                       .begun = static_cast<double>(begun - begun_then_),
+                      .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
                       .idle = idle_.exchange(false, std::memory_order_relaxed) &&
                               unread <= std::max(1.0, kReadAtOnce * rate_)};
   unread_then_ = unread;
@@ -129,6 +132,8 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
     if (share() < 1) rate_ *= 1 + std::min(now.seconds, 1.0) * kMoreASecond;
     return;
   }
+  // What is refused because it is old takes the time of what would be done.
+  if (now.dropped > now.begun) return;
   busy_.seconds += now.seconds;
   busy_.begun += now.begun;
   if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
@@ -202,19 +207,23 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (window.idle || waits <= kTarget * late) well_ = now;
   if (waits > kTarget / 2 * late) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
+  const double before = share(), cycle = Seconds(cycle_.load(std::memory_order_relaxed)).count();
+  // Who was asked while the share was less holds back to the end of his cycle, though it is more by now.
+  sends_ = std::min(before, sends_ + window.seconds / cycle);
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
-  const double before = share();
-  const double weight =
-      before < 1 ? 1 - std::exp(-window.seconds / std::max(kMean, Seconds(cycle_.load()).count())) : 1;
+  const double weight = before < 1 ? 1 - std::exp(-window.seconds / std::max(kMean, cycle)) : 1;
   in_mean_ += (in - in_mean_) * weight;
-  share_mean_ += (before - share_mean_) * weight;
+  sends_mean_ += (sends_ - sends_mean_) * weight;
   in_most_ = before < 1 ? std::max(in_most_, in) : in;
   if (before == 1) {
     if (!TooMany(waiting, waits, full, window, both)) return false;
     since_.store(now, std::memory_order_relaxed);
+    in_mean_ = std::max(in, window.came / window.seconds);  // nobody called for long, perhaps
+  } else if (crowd_ > 0 && waits > kVeryOld * late && now - since_.load(std::memory_order_relaxed) > kAnew) {
+    since_.store(now, std::memory_order_relaxed);
   }
   const double can =
-      std::max(rate_ * share_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
+      std::max(rate_ * sends_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
   const double share = std::clamp(
       can * std::clamp(1 + (kTarget * late - waits - kPress * stands + kEase * rests) / kMakeUp, 0.25, 2.0),
       kLeastShare, 1.0);
@@ -247,7 +256,17 @@ std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint 
       (crowd_ > 0 || waited < kVeryOld * late_ ||
        very_old_.fetch_add(1, std::memory_order_relaxed) >= kMostVeryOld))
     return std::nullopt;
+  dropped_.fetch_add(1, std::memory_order_relaxed);
   return Hold{.waits = waited, .hold = 2 * late_};
+}
+
+std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
+  const Clock::duration waits = waits_.load(std::memory_order_relaxed);
+  if (share() >= 1 || waits < kOld * late_ || now - since_.load(std::memory_order_relaxed) > kUntilAllKnow)
+    return std::nullopt;
+  came_.fetch_add(1, std::memory_order_relaxed);
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  return Hold{.waits = waits, .hold = 2 * late_};
 }
 
 std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::atomic<TimePoint>* told,
@@ -262,7 +281,9 @@ std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::a
   TimePoint until = told->load(std::memory_order_relaxed);
   if (now < until) return std::nullopt;
   const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);
-  const double cycles = Seconds(now.time_since_epoch()) / Seconds(cycle) + phase;
+  // Where a longer one ends a shorter one does, too.
+  const double cycles = (Seconds(now.time_since_epoch()) / Seconds(kLongestCycle) + phase) *
+                        (Seconds(kLongestCycle) / Seconds(cycle));
   const double at = cycles - std::floor(cycles);
   const Clock::duration hold = DurationOf((1 - at) * Seconds(cycle).count());
   if (at < share() || hold < kShortestHold) return std::nullopt;

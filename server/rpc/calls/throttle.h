@@ -69,6 +69,10 @@ class Throttle {
   /// those that waited for very long.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
+  /// Whether a call whose message is still on its way had better be refused, because it would be as old as
+  /// those, and as early. It counts, if so.
+  std::optional<Hold> WillBeOld(TimePoint now);
+
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too
   /// many, or were lately, and it would wait for half of `late`; half as many as can be done at most. It
   /// counts, either way. While there are not, but were, for twice `late`: callers who are many wait as long.
@@ -85,8 +89,8 @@ class Throttle {
   /// Between two looks.
   struct Window {
     double seconds = 0;
-    double came = 0, begun = 0;  ///< calls
-    bool idle = true;            ///< at some time nobody waited
+    double came = 0, begun = 0, dropped = 0;  ///< calls
+    bool idle = true;                         ///< at some time nobody waited
   };
   Window Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
   /// Learns how many can be done, where they are as many as were: while others wait.
@@ -103,13 +107,14 @@ class Throttle {
   const double crowd_;
   std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0}, asked_{0};
   std::atomic<int> very_old_{0};   ///< calls that were, since the last one began
+  std::atomic<int> dropped_{0};    ///< calls that were refused as old, since the last look
   std::atomic<int> lines_{0};      ///< connections of which calls wait
   std::atomic<bool> idle_{true};   ///< since the last look
   std::atomic<bool> full_{false};  ///< since the last look
   std::atomic<bool> seen_{true};   ///< most of what waits is in lines, not in sockets
   std::atomic<TimePoint> looked_{TimePoint{}};
   std::atomic<double> share_{1};
-  std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1
+  std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1, or calls waited for very long
   std::atomic<Clock::duration> cycle_{kShortestCycle};
   std::atomic<Clock::duration> waits_{Clock::duration{}};
   std::atomic<double> rate_now_{0};    ///< rate_; not 0 once there were too many
@@ -129,8 +134,9 @@ class Throttle {
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls a second that can be done; 0: not known yet
   int often_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< looks in a row that there were too many at
   double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  double sends_ TILEWIRE_GUARDED_BY(mutex_) = 1;       ///< the part of the connections that may send
   double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
-  double share_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a share of them might
+  double sends_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a part of them might
   double in_most_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< since the share became less than all
   TimePoint cycle_since_ TILEWIRE_GUARDED_BY(mutex_);  ///< FitCycle counts since then
   int64_t cycle_came_ TILEWIRE_GUARDED_BY(mutex_) = 0, cycle_asked_ TILEWIRE_GUARDED_BY(mutex_) = 0;

@@ -14,10 +14,8 @@ double Gained(uint64_t* last, uint64_t now) {
 }  // namespace
 
 double ConnectionAccount::NextPhase() {
-  // Multiples of the golden ratio: however many follow each other, they are evenly spread.
-  constexpr double kGolden = 0.6180339887498949;
   static std::atomic<uint32_t> accounts{0};
-  const double at = kGolden * accounts.fetch_add(1, std::memory_order_relaxed);
+  const double at = kPhaseStep * accounts.fetch_add(1, std::memory_order_relaxed);
   return at - std::floor(at);
 }
 

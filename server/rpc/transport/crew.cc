@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -16,8 +17,9 @@ namespace {
 // Calls that a thread takes at a time before others have to wait in line: what a few dozen callers send at
 // once is served as it comes.
 constexpr int kTakesAtOnce = 32;
-// Of those in line between two looks at the queue.
-constexpr int kGoOnAtOnce = 4;
+// Of those in line between two looks at the queue: the more there are, the more go on, since what is read
+// meanwhile would only be in line behind them.
+constexpr size_t kGoOnAtOnce = 4, kMostGoOnAtOnce = 64, kInLineForEach = 16;
 // Events before those in line have their turn, too.
 constexpr int kEventsAtOnce = 64;
 
@@ -90,7 +92,9 @@ void Crew::OneOfEachFirst() {
 }
 
 bool Crew::LetFirstGoOn() {
-  for (int i = 0; i < kGoOnAtOnce; ++i) {
+  const size_t some =
+      std::clamp(line_length_.load(std::memory_order_relaxed) / kInLineForEach, kGoOnAtOnce, kMostGoOnAtOnce);
+  for (size_t i = 0; i < some; ++i) {
     std::coroutine_handle<> first;
     {
       const MutexLock lock(mutex_);

@@ -1,0 +1,177 @@
+// The same of light calls, of which a refusal costs about as much as an answer: what is refused as old, and
+// what a share is worth while some still hold back as they were told.
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "tests/unit/throttled.h"
+
+namespace tilewire::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+
+class ThrottledLight : public Throttled {
+ protected:
+  ThrottledLight() : Throttled(8, 400) {}
+};
+
+TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
+  (void)Flood(251, 6);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
+}
+
+/// Clients may have sent thousands by the time that they know; and a server may stand at any time.
+TEST_F(ThrottledLight, AndAgainWhereTheyWaitForVeryLong) {
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  (void)Flood(600, 6);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
+  stands_ = true, obey_ = false;
+  (void)Flood(100, 6);
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
+  stands_ = false, obey_ = true;
+  (void)Flood(300, 6);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
+}
+
+TEST_F(ThrottledLight, WhoseMessageIsStillToComeIsRefusedWhereItWouldBeOld) {
+  (void)Flood(100, 1);
+  EXPECT_FALSE(throttle_.WillBeOld(now_)) << "there are not too many";
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  stands_ = true;
+  (void)Flood(40, 6);
+  const auto hold = throttle_.WillBeOld(now_);
+  ASSERT_TRUE(hold);
+  EXPECT_GE(hold->waits, milliseconds(30));
+  EXPECT_GT(hold->hold, milliseconds(0));
+  (void)Flood(251, 6);
+  EXPECT_FALSE(throttle_.WillBeOld(now_)) << "by now all know";
+}
+
+TEST_F(ThrottledLight, NorWhereHardlyAnythingWaitsAnyMore) {
+  (void)Flood(100, 1);
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  waiting_.clear();
+  (void)Flood(10, 1);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_FALSE(throttle_.WillBeOld(now_));
+}
+
+/// What a server can do is not what it did while it told callers that their calls were too old.
+TEST_F(ThrottledLight, RefusingTheOldDoesNotMakeAServerSlow) {
+  (void)Flood(1000, 2);
+  stands_ = true;
+  for (int ms = 0; ms < 200; ++ms) {
+    (void)Flood(1, 6);
+    for (int calls = 0; calls < kDonePerMs && !waiting_.empty(); ++calls, waiting_.pop_front())
+      if (throttle_.share() < 1) (void)throttle_.IsOld(milliseconds(100), now_);
+  }
+  waiting_.clear();
+  stands_ = false;
+  (void)Flood(300, 6);
+  EXPECT_GE(Flood(500, 6).done, 500 * kDonePerMs * 7 / 10);
+}
+
+/// Where the share goes up again those who were told to hold back do so for a while. Who took that for little
+/// to do would let too many come in the end.
+TEST_F(ThrottledLight, WhoStillHoldsBackIsNotTakenForNobody) {
+  (void)Flood(2000, 6);
+  stands_ = true;
+  (void)Flood(60, 6);
+  stands_ = false;
+  (void)Flood(150, 6);
+  const Sum sum = Flood(1500, 6);
+  EXPECT_LE(sum.longest, milliseconds(30));
+  EXPECT_GE(sum.done, 1500 * kDonePerMs * 85 / 100);
+}
+
+/// Cycles get longer and shorter; where a long one ends a shorter one does, too, so that who held back to the
+/// end of his is not asked at once to do so again.
+TEST_F(ThrottledLight, WhoHeldBackMaySendNext) {
+  (void)Flood(1000, 6);
+  stands_ = true;
+  (void)Flood(400, 6);  // so that cycles are long
+  stands_ = false;
+  while (!waiting_.empty()) (void)Flood(1, 6);
+  std::vector<TimePoint> held;
+  for (const Connection& one : connections_) held.push_back(one.held);
+  ASSERT_TRUE(
+      std::any_of(held.begin(), held.end(), [&](TimePoint end) { return end > now_ + milliseconds(100); }));
+  for (int i = 0; i < 10 * 256; ++i) {  // they get shorter
+    for (size_t k = 0; k < held.size(); ++k) {
+      if (held[k] == TimePoint{} || now_ < held[k]) continue;
+      held[k] = {};
+      std::atomic<TimePoint> told{TimePoint{}};
+      EXPECT_FALSE(throttle_.Asks(connections_[k].phase, now_, &told, nullptr)) << k;
+    }
+    Come(6);
+    Pass();
+  }
+}
+
+/// As they are on a socket: nobody is asked before one of his calls is read, behind all that came before, and
+/// a server that is behind does less, since more of what it reads is not at hand any more.
+class ThrottledOnSockets : public Throttled {
+ protected:
+  ThrottledOnSockets() : Throttled(32, 400) {}
+  struct Sent {
+    Connection* of;
+    TimePoint since;
+  };
+  Sum Excess(int ms, int each) {
+    sum_ = {};
+    for (int i = 0; i < 10 * ms; ++i) {
+      for (int calls = 0; calls < each; ++calls) {
+        Connection& one = connections_[next_++ % connections_.size()];
+        if (now_ >= one.held) unread_.push_back({&one, now_});
+      }
+      now_ += std::chrono::microseconds(100);
+      for (able_ = std::min(able_, 0.0) + (unread_.size() > 200 ? 1.2 : 2); able_ > 0 && !unread_.empty();) {
+        able_ -= Read() ? 1 : 0.6;
+        unread_.pop_front();
+      }
+    }
+    return sum_;
+  }
+
+ private:
+  /// The first one; false: it was old.
+  bool Read() {
+    const auto [of, since] = unread_.front();
+    Throttle::Passage passage(&throttle_, &of->line);
+    throttle_.Look(now_, static_cast<double>(unread_.size() - 1));
+    if (const auto hold = throttle_.Asks(of->phase, now_, &of->told, &of->line)) {
+      ++sum_.asked;
+      of->held = now_ + hold->hold;
+      return true;
+    }
+    if (throttle_.IsOld(now_ - since, now_)) return false;
+    passage.Begins();
+    ++sum_.done;
+    sum_.longest = std::max(sum_.longest, now_ - since);
+    return true;
+  }
+
+  std::deque<Sent> unread_;
+  double able_ = 0;  ///< calls
+};
+
+/// The longer calls wait the later a connection is told, and the more it sends until then.
+TEST_F(ThrottledOnSockets, ManyAreServedSoonHoweverOftenTooManyCome) {
+  for (const int times : {2, 3, 5, 2, 3, 5}) {
+    (void)Excess(1000, 1);
+    const Sum first = Excess(300, 2 * times);
+    EXPECT_LE(first.longest, milliseconds(30)) << times;
+    EXPECT_GE(first.done, 300 * kDonePerMs * 4 / 10) << times;
+    const Sum then = Excess(3000, 2 * times);
+    EXPECT_LE(then.longest, milliseconds(30)) << times;
+    EXPECT_GE(then.done, 3000 * kDonePerMs * 9 / 10) << times;
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::rpc

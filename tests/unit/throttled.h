@@ -1,0 +1,100 @@
+// A throttle with made up calls, clients and time: a server that does twenty calls a millisecond, and
+// connections that send evenly, but for what they were asked to hold back.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "server/rpc/calls/throttle.h"
+#include "server/rpc/listener/account.h"
+
+namespace tilewire::rpc {
+
+inline constexpr int kDonePerMs = 20;
+
+class Throttled : public ::testing::Test {
+ protected:
+  struct Connection {
+    double phase = 0;
+    std::atomic<TimePoint> told{TimePoint{}};
+    TimePoint held;
+    std::atomic<int> line{0};
+  };
+  struct Waiting {
+    std::unique_ptr<Throttle::Passage> passage;
+    TimePoint since;
+  };
+  /// What became of calls.
+  struct Sum {
+    int sent = 0, done = 0, asked = 0;
+    Clock::duration longest{};  ///< that one of those that were done waited
+  };
+
+  explicit Throttled(int connections = 8, double crowd = 0)
+      : throttle_(std::chrono::milliseconds(20), crowd), connections_(static_cast<size_t>(connections)) {
+    for (size_t i = 0; i < connections_.size(); ++i) {
+      connections_[i].phase = kPhaseStep * static_cast<double>(i);
+      connections_[i].phase -= static_cast<int>(connections_[i].phase);
+    }
+  }
+  /// Calls that come in this tenth of a millisecond, one connection after the other.
+  void Come(int calls) {
+    for (; calls > 0; --calls) {
+      Connection& connection = connections_[next_++ % connections_.size()];
+      if (obey_ && now_ < connection.held) continue;
+      ++sum_.sent;
+      auto passage = std::make_unique<Throttle::Passage>(&throttle_, &connection.line);
+      throttle_.Look(now_);
+      const auto hold = throttle_.Asks(connection.phase, now_, &connection.told, &connection.line);
+      if (hold) {
+        ++sum_.asked;
+        connection.held = now_ + hold->hold;
+        continue;
+      }
+      waiting_.push_back({std::move(passage), now_});
+    }
+  }
+  /// Serves for a tenth of a millisecond.
+  void Pass() {
+    now_ += std::chrono::microseconds(100);
+    for (int i = 0; i < kDonePerMs / 10 && !stands_ && !waiting_.empty(); ++i, waiting_.pop_front()) {
+      waiting_.front().passage->Begins();
+      sum_.longest = std::max(sum_.longest, now_ - waiting_.front().since);
+      ++sum_.done;
+    }
+  }
+  /// An open loop: `each` calls in a tenth of a millisecond.
+  Sum Flood(int ms, int each) {
+    sum_ = {};
+    for (int i = 0; i < 10 * ms; ++i) {
+      Come(each);
+      Pass();
+    }
+    return sum_;
+  }
+  /// Callers who call again when they were answered.
+  Sum CallAgain(int ms, int callers) {
+    sum_ = {};
+    for (int i = 0; i < 10 * ms; ++i) {
+      Come(callers - static_cast<int>(waiting_.size()));
+      Pass();
+    }
+    return sum_;
+  }
+
+  Throttle throttle_;
+  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
+  bool obey_ = true;
+  bool stands_ = false;  ///< nothing is done
+  std::deque<Connection> connections_;
+  std::deque<Waiting> waiting_;
+  Sum sum_;
+  size_t next_ = 0;
+};
+
+}  // namespace tilewire::rpc
