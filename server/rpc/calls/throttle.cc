@@ -27,8 +27,8 @@ constexpr double kMoreASecond = 0.2;
 // back all would be so old.
 constexpr double kOld = 1.5;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
-// After which the same begins again where calls wait for very long.
-constexpr std::chrono::milliseconds kAnew{500};
+// After which the same begins again where calls wait for very long; who holds nothing back gets nothing then.
+constexpr std::chrono::milliseconds kAnew{2000};
 // Of `late`: where no crowd is, so old ones are at any time, but no more of them for each that begins, so
 // that some are served whatever comes. What came while the server stood for a moment is so much that each
 // call would be too late once it begins, and so would be those that come while they are served.
