@@ -2,7 +2,6 @@
 // what a share is worth while some still hold back as they were told.
 #include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include "tests/unit/throttled.h"
 
@@ -89,30 +88,6 @@ TEST_F(ThrottledLight, WhoStillHoldsBackIsNotTakenForNobody) {
   const Sum sum = Flood(1500, 6);
   EXPECT_LE(sum.longest, milliseconds(30));
   EXPECT_GE(sum.done, 1500 * kDonePerMs * 85 / 100);
-}
-
-/// Cycles get longer and shorter; where a long one ends a shorter one does, too, so that who held back to the
-/// end of his is not asked at once to do so again.
-TEST_F(ThrottledLight, WhoHeldBackMaySendNext) {
-  (void)Flood(1000, 6);
-  stands_ = true;
-  (void)Flood(400, 6);  // so that cycles are long
-  stands_ = false;
-  while (!waiting_.empty()) (void)Flood(1, 6);
-  std::vector<TimePoint> held;
-  for (const Connection& one : connections_) held.push_back(one.held);
-  ASSERT_TRUE(
-      std::any_of(held.begin(), held.end(), [&](TimePoint end) { return end > now_ + milliseconds(100); }));
-  for (int i = 0; i < 10 * 256; ++i) {  // they get shorter
-    for (size_t k = 0; k < held.size(); ++k) {
-      if (held[k] == TimePoint{} || now_ < held[k]) continue;
-      held[k] = {};
-      std::atomic<TimePoint> told{TimePoint{}};
-      EXPECT_FALSE(throttle_.Asks(connections_[k].phase, now_, &told, nullptr)) << k;
-    }
-    Come(6);
-    Pass();
-  }
 }
 
 /// As they are on a socket: nobody is asked before one of his calls is read, behind all that came before, and
