@@ -95,8 +95,8 @@ void GrpcServers::Shutdown() {
     const MutexLock lock(mutex_);
     gone.swap(servers_);
   }
-  gone[kNear]
-      .reset();  // with the queue on which all calls came: nothing of the other is left on it afterwards
+  // First, with the queue on which all calls came: nothing of the other is left on it afterwards.
+  gone[kNear].reset();
 }
 
 }  // namespace tilewire::rpc

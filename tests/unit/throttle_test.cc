@@ -1,4 +1,5 @@
 // Which share of its calls a server asks its clients for.
+#include <algorithm>
 #include <atomic>
 #include <deque>
 
@@ -35,13 +36,22 @@ TEST_F(Throttled, WhatComesAtOnceIsDone) {
 
 class ThrottledBy : public Throttled, public ::testing::WithParamInterface<int> {};
 
-TEST_P(ThrottledBy, MostOfWhatCanBeDoneIsDoneSoonAndOneCallOfManyRefused) {
+/// Of eight connections a fifth is one or two, so at five times the load a little less is done.
+TEST_P(ThrottledBy, NineTenthsOfWhatCanBeDoneIsDoneSoonAndOneCallOfManyRefused) {
+  constexpr int kMs = 3000;
   (void)Flood(300, 2 * GetParam());
-  const Sum sum = Flood(3000, 2 * GetParam());
-  EXPECT_GE(sum.done, 3000 * kDonePerMs * 85 / 100);
+  Sum sum;
+  double share = 0;
+  for (int ms = 0; ms < kMs; ++ms) {
+    const Sum more = Flood(1, 2 * GetParam());
+    sum.done += more.done, sum.asked += more.asked;
+    sum.longest = std::max(sum.longest, more.longest);
+    share += throttle_.share() / kMs;
+  }
+  EXPECT_GE(sum.done, kMs * kDonePerMs * (GetParam() < 5 ? 90 : 85) / 100);
   EXPECT_LE(sum.longest, milliseconds(25));
-  EXPECT_LE(sum.asked, 3000 * kDonePerMs * GetParam() / 50);
-  EXPECT_NEAR(throttle_.share(), 1.0 / GetParam(), 0.5 / GetParam());
+  EXPECT_LE(sum.asked, kMs * kDonePerMs * GetParam() / 50);
+  EXPECT_NEAR(share, 1.0 / GetParam(), 0.25 / GetParam());
 }
 
 TEST_P(ThrottledBy, FewComeBeforeTheyKnow) {
@@ -52,7 +62,7 @@ TEST_P(ThrottledBy, FewComeBeforeTheyKnow) {
 
 TEST_P(ThrottledBy, NobodyIsAskedAnyMoreSoonAfterIt) {
   (void)Flood(1000, 2 * GetParam());
-  (void)Flood(1000, 1);
+  (void)Flood(GetParam() < 5 ? 300 : 1000, 1);
   EXPECT_EQ(throttle_.share(), 1);
   EXPECT_EQ(Flood(300, 1).asked, 0);
 }

@@ -14,7 +14,7 @@ enum class Weight : uint8_t { kLight, kHeavy };
 
 /// Between the phases of connections that follow each other. However many do, they are evenly spread, and so
 /// they are twice, four and eight times as far apart, as in cycles (Throttle) that are so much shorter: no
-/// gap of 8 to 64 of them is larger than 1.8 times the mean. (Of multiples of the golden ratio it is 4.9
+/// gap of 8 to 64 of them is larger than 2.4 times the mean. (Of multiples of the golden ratio it is 5
 /// times.)
 inline constexpr double kPhaseStep = 0.2162;
 
