@@ -27,7 +27,7 @@ class Recent : public ::testing::Test {
  protected:
   void Bring(uint64_t calls, uint64_t bytes, int times = 100) {
     for (int i = 0; i < times; ++i) {
-      account_.calls += calls, account_.message_bytes += bytes;
+      account_.calls += calls, account_.requests += calls, account_.message_bytes += bytes;
       calls_.Update(now_ += milliseconds(10), account_);
     }
   }
@@ -153,7 +153,8 @@ class Unread : public ::testing::Test {
   double Count(int times = 100) {
     double unread = 0;
     for (int i = 0; i < times; ++i) {
-      for (const auto& account : accounts_) account->calls += 5, account->message_bytes += 5 * (4096 - 128);
+      for (const auto& account : accounts_)
+        account->calls += 5, account->requests += 5, account->message_bytes += 5 * (4096 - 128);
       unread = connections_.CountUnread(now_ += milliseconds(10)).light;
     }
     return unread;

@@ -172,7 +172,10 @@ QueueTask<Status> ReadRequest(UnaryCall& call) {
   call.idle_watch().reading = true;
   const bool came = co_await AtOnce(call.queue(), [&](void* tag) { call.stream.Read(&call.request, tag); });
   call.idle_watch().reading = false;
-  if (account != nullptr) account->coming.fetch_sub(1, std::memory_order_relaxed);
+  if (account != nullptr) {
+    account->coming.fetch_sub(1, std::memory_order_relaxed);
+    if (came) account->requests.fetch_add(1, std::memory_order_relaxed);
+  }
   if (!came) {
     if (!call.InputEndedEarly()) co_return Gone();
     co_return Status({.code = Code::kInvalidArgument,

@@ -22,7 +22,8 @@ inline constexpr double kPhaseStep = 0.2162;
 struct ConnectionAccount {
   std::atomic<uint64_t> calls{0};   ///< begun
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
-  std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took
+  std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took,
+  std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
   /// Of unary calls, by Weight: until when it need not be asked to hold them back (Throttle),
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};

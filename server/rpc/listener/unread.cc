@@ -23,15 +23,18 @@ constexpr std::chrono::milliseconds kBehind{200};
 }  // namespace
 
 void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
-  const uint64_t calls = account.calls, bytes = account.message_bytes;
+  const auto gained = [](uint64_t* then, uint64_t count) {
+    return static_cast<double>(count - std::exchange(*then, count));
+  };
   const double seconds = std::chrono::duration<double>(now - std::exchange(then_, now)).count();
-  const auto more_calls = static_cast<double>(calls - std::exchange(calls_then_, calls));
-  const double more_bytes =
-      static_cast<double>(bytes - std::exchange(bytes_then_, bytes)) + more_calls * kHeadersBytes;
+  const double calls = gained(&calls_then_, account.calls),
+               requests = gained(&requests_then_, account.requests);
+  const double bytes = gained(&bytes_then_, account.message_bytes) + requests * kHeadersBytes;
   if (seconds <= 0) return;
   const double weight = 1 - std::exp(-seconds / kMean);
-  calls_ += (more_calls / seconds - calls_) * weight;
-  bytes_ += (more_bytes / seconds - bytes_) * weight;
+  calls_ += (calls / seconds - calls_) * weight;
+  requests_ += (requests / seconds - requests_) * weight;
+  bytes_ += (bytes / seconds - bytes_) * weight;
 }
 
 Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
@@ -46,11 +49,11 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
 
 double RecentCalls::Guess(int64_t unread_bytes) const {
   if (bytes_ <= 0) return 0;
-  return std::min(static_cast<double>(unread_bytes) * calls_ / bytes_, kMost * calls_);
+  return std::min(static_cast<double>(unread_bytes) * requests_ / bytes_, kMost * calls_);
 }
 
 double RecentCalls::GuessLight(int64_t unread_bytes) const {
-  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : Guess(unread_bytes);
+  return calls_ < kFew || bytes_ > requests_ * kLightBytes ? 0 : Guess(unread_bytes);
 }
 
 }  // namespace tilewire::rpc

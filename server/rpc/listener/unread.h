@@ -36,8 +36,9 @@ class RecentCalls {
   double Guess(int64_t unread_bytes) const;
   double GuessLight(int64_t unread_bytes) const;
 
-  double calls_ = 0, bytes_ = 0;              ///< a second
-  uint64_t calls_then_ = 0, bytes_then_ = 0;  ///< as of the last time
+  // A second. Calls that are refused at their headers bring no request, and are no measure of what one has.
+  double calls_ = 0, requests_ = 0, bytes_ = 0;
+  uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0;  ///< as of the last time
   TimePoint then_{};
   bool much_then_ = false;
 };
