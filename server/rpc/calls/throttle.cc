@@ -148,8 +148,10 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   // As many as run may wait, as in Backlog, and a few more.
   const bool wait = waiting > 1.5 * static_cast<double>(running_.load(std::memory_order_relaxed));
   // Who call again when they were answered do not grow in number, however many wait.
-  const bool grows = waiting > kGrows * least_waited_ && now.came > kMore * rate_ * now.seconds;
+  // Heavy ones come a window at a time, so of them it takes two looks to tell.
   const double in = both.came / both.seconds;
+  const double comes = crowd_ == 0 ? in : now.came / now.seconds;
+  const bool grows = waiting > kGrows * least_waited_ && comes > kMore * rate_;
   const bool soon = waits > late || waits + (in / rate_ - 1) * kAhead > kSoonLong * late;
   // What lies in sockets is a guess, which alone is no reason unless it is of very many.
   const double seconds_in_line = (waiting - unread_then_) / rate_;

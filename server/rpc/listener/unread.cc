@@ -42,18 +42,21 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
   const bool much = unread_bytes >= kMuchBytes, much_then = std::exchange(much_then_, much);
   const bool heavy = account->brings_heavy(), behind = much && (much_then || !heavy);
   if (behind) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
-  if (heavy) return {.heavy = behind ? std::max(Guess(unread_bytes), coming) : 0};
+  if (heavy) {
+    const bool lately = then_ < account->behind.load(std::memory_order_relaxed);
+    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_), coming) : 0};
+  }
   const double light = GuessLight(unread_bytes);
   return {.light = behind ? std::max(light, coming) : light};
 }
 
-double RecentCalls::Guess(int64_t unread_bytes) const {
+double RecentCalls::Guess(int64_t unread_bytes, double calls) const {
   if (bytes_ <= 0) return 0;
-  return std::min(static_cast<double>(unread_bytes) * requests_ / bytes_, kMost * calls_);
+  return std::min(static_cast<double>(unread_bytes) * calls / bytes_, kMost * calls_);
 }
 
 double RecentCalls::GuessLight(int64_t unread_bytes) const {
-  return calls_ < kFew || bytes_ > requests_ * kLightBytes ? 0 : Guess(unread_bytes);
+  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : Guess(unread_bytes, calls_);
 }
 
 }  // namespace tilewire::rpc

@@ -27,16 +27,16 @@ class RecentCalls {
   /// not: the connection's window is full. Beside them there are as many as such bytes bring, and no
   /// more than came lately, so that one large message is not taken for many; of light ones none where few
   /// calls come, or where a stream brings much beside them. Heavy ones count only where as much lay unread
-  /// the last time, so that who is slow to send, or is read as fast as he sends, has none. `account` is told
-  /// where either are counted so: it is behind.
+  /// the last time, too, so that who is slow to send, or is read as fast as he sends, has none, and then for
+  /// 0.2 s, since a socket is empty between a window that was read and the next. `account` is told where
+  /// either are counted so: it is behind.
   Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:
-  /// As many as such bytes bring, and no more than came lately.
-  double Guess(int64_t unread_bytes) const;
+  /// As many of such as came, `calls` a second, as such bytes bring, and no more than came lately.
+  double Guess(int64_t unread_bytes, double calls) const;
   double GuessLight(int64_t unread_bytes) const;
 
-  // A second. Calls that are refused at their headers bring no request, and are no measure of what one has.
   double calls_ = 0, requests_ = 0, bytes_ = 0;
   uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0;  ///< as of the last time
   TimePoint then_{};
