@@ -29,7 +29,7 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   const double seconds = std::chrono::duration<double>(now - std::exchange(then_, now)).count();
   const double calls = gained(&calls_then_, account.calls),
                requests = gained(&requests_then_, account.requests);
-  const double bytes = gained(&bytes_then_, account.message_bytes) + requests * kHeadersBytes;
+  const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
   if (seconds <= 0) return;
   const double weight = 1 - std::exp(-seconds / kMean);
   calls_ += (calls / seconds - calls_) * weight;
