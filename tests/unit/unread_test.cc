@@ -1,4 +1,4 @@
-// Calls that lie in sockets: how many there are by what calls bring, and that they count as waiting.
+// Calls that lie in sockets: that they are counted over all connections, and count as waiting.
 #include "server/rpc/listener/unread.h"
 
 #include <gtest/gtest.h>
@@ -21,120 +21,6 @@ namespace tilewire::rpc {
 namespace {
 
 using std::chrono::milliseconds;
-
-/// One connection that brings calls every ten milliseconds.
-class Recent : public ::testing::Test {
- protected:
-  void Bring(uint64_t calls, uint64_t bytes, int times = 100) {
-    for (int i = 0; i < times; ++i) {
-      account_.calls += calls, account_.requests += calls, account_.message_bytes += bytes;
-      calls_.Update(now_ += milliseconds(10), account_);
-    }
-  }
-
-  double Light(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).light; }
-  bool behind() const { return now_ < account_.behind.load(); }
-
-  ConnectionAccount account_;
-  RecentCalls calls_;
-  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
-};
-
-TEST_F(Recent, CallsAreAsLargeAsThoseThatCame) {
-  EXPECT_EQ(Light(1 << 20), 0) << "nobody knows what it is";
-  Bring(10, 10 * 4000);
-  EXPECT_NEAR(Light(5 * 4128), 5, 0.01);
-  Bring(10, 10 * 8000);
-  EXPECT_NEAR(Light(5 * 8128), 5, 0.01);
-}
-
-TEST_F(Recent, AreNoMoreThanCameLately) {
-  Bring(10, 10 * 200);
-  EXPECT_NEAR(Light(64 << 20), 100, 1) << "a large message, or a stream";
-  Bring(0, 0);
-  EXPECT_EQ(Light(64 << 20), 0);
-}
-
-TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {
-  Bring(10, 10 << 20);
-  EXPECT_EQ(Light(4 << 20), 0);
-  Bring(1, 200, 1);
-  Bring(0, 0, 10);
-  EXPECT_EQ(Light(4 << 20), 0);
-}
-
-TEST_F(Recent, AreNoneWhereAStreamBringsMuchBesideThem) {
-  Bring(10, (10 * 200) + (1 << 20));
-  EXPECT_EQ(Light(4 << 20), 0);
-}
-
-TEST_F(Recent, OfWhomMuchLiesUnreadThoseAreInItWhoseMessagesAreOnTheirWay) {
-  Bring(10, 10 * 4000);
-  account_.coming = 70;
-  EXPECT_NEAR(Light(5 * 4128), 70, 0.01) << "its window is full";
-  EXPECT_NEAR(Light(2 * 4128), 2, 0.01) << "they are about to come";
-}
-
-TEST_F(Recent, OfLightOnesMuchUnreadOnceIsBehind) {
-  Bring(10, 10 * 4000);
-  (void)Light((16 << 10) - 1);
-  EXPECT_FALSE(behind());
-  (void)Light(16 << 10);
-  EXPECT_TRUE(behind());
-  now_ += milliseconds(300);
-  EXPECT_FALSE(behind());
-}
-
-class RecentHeavy : public Recent {
- protected:
-  /// The tenth call in ten milliseconds, and the next, is one of so many bytes.
-  void Bring(uint64_t bytes) {
-    for (int i = 0; i < 8; ++i) account_.CountBrought(Weight::kHeavy, true);
-    Recent::Bring(10, 10 * bytes);
-  }
-  double Heavy(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).heavy; }
-};
-
-TEST_F(RecentHeavy, CountWhereMuchLiesUnreadTwice) {
-  Bring(1 << 20);
-  account_.coming = 7;
-  EXPECT_EQ(Heavy(0), 0) << "who is slow to send";
-  EXPECT_EQ(Heavy(64 << 10), 0) << "is read as fast as it comes, for all one knows";
-  EXPECT_FALSE(behind());
-  EXPECT_EQ(Heavy(64 << 10), 7);
-  EXPECT_TRUE(behind());
-  EXPECT_EQ(Heavy(0), 0);
-  EXPECT_EQ(Heavy(64 << 10), 0);
-}
-
-TEST_F(RecentHeavy, AreAsManyAsTheBytesBring) {
-  Bring((64 << 10) - 128);
-  account_.coming = 7;
-  (void)Heavy(4 << 20);
-  EXPECT_NEAR(Heavy(4 << 20), 64, 0.1) << "whose headers lie behind what is unread, too";
-  EXPECT_NEAR(Heavy(64 << 10), 7, 0.1);
-}
-
-TEST_F(RecentHeavy, AreNoMoreThanCameLately) {
-  Bring(200);  // of operands that are at the server
-  (void)Heavy(4 << 20);
-  EXPECT_NEAR(Heavy(4 << 20), 100, 1) << "an upload beside them";
-}
-
-TEST_F(RecentHeavy, ConnectionsAreBehindForAWhile) {
-  Bring(1 << 20);
-  for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);
-  ASSERT_TRUE(behind());
-  now_ += milliseconds(300);
-  EXPECT_FALSE(behind());
-}
-
-TEST_F(Recent, WhoHasLightOnesTooIsNotTakenForHeavy) {
-  for (int i = 0; i < 100; ++i) account_.CountBrought(i % 8 != 7 ? Weight::kHeavy : Weight::kLight, false);
-  EXPECT_FALSE(account_.brings_heavy());
-  account_.coming = 7;
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.In(64 << 10, &account_).heavy, 0);
-}
 
 /// Connections whose other ends are here, each of which brings five calls every ten milliseconds.
 class Unread : public ::testing::Test {
@@ -198,6 +84,8 @@ TEST_F(Unread, OfVeryManyConnectionsAPartStandsForAll) {
 /// A server that reads as many calls as it does, so that nothing waits but what lies in sockets.
 class ThrottledUnread : public ::testing::Test {
  protected:
+  explicit ThrottledUnread(double crowd = 400) : throttle_(milliseconds(20), crowd) {}
+
   /// So many calls in each of so many looks; after each `unread` more lie in sockets, up to `most`.
   void Go(int looks, int calls, double unread, double most) {
     for (int i = 0; i < looks; ++i) {
@@ -220,7 +108,7 @@ class ThrottledUnread : public ::testing::Test {
     return longest;
   }
 
-  Throttle throttle_{milliseconds(20), 400};
+  Throttle throttle_;
   TimePoint now_ = TimePoint{} + std::chrono::hours(1);
   double unread_ = 0;
 };
@@ -288,6 +176,32 @@ TEST_F(ThrottledUnread, LessAndLessMayComeWhileSocketsStayFull) {
   EXPECT_LT(throttle_.share(), soon / 2) << "clients have more, which nobody sees";
   unread_ = 0;
   Go(200, 50, 0, 0);
+  EXPECT_EQ(throttle_.share(), 1);
+}
+
+/// The same where calls are heavy, and come a window at a time.
+class ThrottledHeavyUnread : public ThrottledUnread {
+ protected:
+  ThrottledHeavyUnread() : ThrottledUnread(0) {}
+
+  /// In each of so many looks 20 are read; after every second one as many more lie in sockets.
+  void Windows(int looks, double more) {
+    for (int i = 0; i < looks; ++i) Go(1, 20, i % 2 == 1 ? more : -20, 1e9);
+  }
+};
+
+TEST_F(ThrottledHeavyUnread, WhatComesAWindowAtATimeIsSeenToGrow) {
+  Go(100, 20, 20, 20);
+  ASSERT_EQ(throttle_.share(), 1);
+  unread_ = 60;
+  Windows(30, 32);  // 1.3 times as many as are read
+  EXPECT_LT(throttle_.share(), 1);
+}
+
+TEST_F(ThrottledHeavyUnread, WhatComesSoAndDoesNotGrowIsNotTooMuch) {
+  Go(100, 20, 20, 20);
+  unread_ = 60;
+  Windows(200, 20);
   EXPECT_EQ(throttle_.share(), 1);
 }
 

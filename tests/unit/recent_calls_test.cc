@@ -1,0 +1,150 @@
+// How many calls lie in a connection's socket, by what its calls brought lately.
+#include "server/rpc/listener/unread.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace tilewire::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// One connection that brings calls every ten milliseconds.
+class Recent : public ::testing::Test {
+ protected:
+  void Bring(uint64_t calls, uint64_t bytes, int times = 100) {
+    for (int i = 0; i < times; ++i) {
+      account_.calls += calls, account_.requests += calls, account_.message_bytes += bytes;
+      calls_.Update(now_ += milliseconds(10), account_);
+    }
+  }
+
+  double Light(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).light; }
+  bool behind() const { return now_ < account_.behind.load(); }
+
+  ConnectionAccount account_;
+  RecentCalls calls_;
+  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
+};
+
+TEST_F(Recent, CallsAreAsLargeAsThoseThatCame) {
+  EXPECT_EQ(Light(1 << 20), 0) << "nobody knows what it is";
+  Bring(10, 10 * 4000);
+  EXPECT_NEAR(Light(5 * 4128), 5, 0.01);
+  Bring(10, 10 * 8000);
+  EXPECT_NEAR(Light(5 * 8128), 5, 0.01);
+}
+
+TEST_F(Recent, AreNoMoreThanCameLately) {
+  Bring(10, 10 * 200);
+  EXPECT_NEAR(Light(64 << 20), 100, 1) << "a large message, or a stream";
+  Bring(0, 0);
+  EXPECT_EQ(Light(64 << 20), 0);
+}
+
+TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {
+  Bring(10, 10 << 20);
+  EXPECT_EQ(Light(4 << 20), 0);
+  Bring(1, 200, 1);
+  Bring(0, 0, 10);
+  EXPECT_EQ(Light(4 << 20), 0);
+}
+
+TEST_F(Recent, AreNoneWhereAStreamBringsMuchBesideThem) {
+  Bring(10, (10 * 200) + (1 << 20));
+  EXPECT_EQ(Light(4 << 20), 0);
+}
+
+TEST_F(Recent, OfWhomMuchLiesUnreadThoseAreInItWhoseMessagesAreOnTheirWay) {
+  Bring(10, 10 * 4000);
+  account_.coming = 70;
+  EXPECT_NEAR(Light(5 * 4128), 70, 0.01) << "its window is full";
+  EXPECT_NEAR(Light(2 * 4128), 2, 0.01) << "they are about to come";
+}
+
+TEST_F(Recent, OfLightOnesMuchUnreadOnceIsBehind) {
+  Bring(10, 10 * 4000);
+  (void)Light((16 << 10) - 1);
+  EXPECT_FALSE(behind());
+  (void)Light(16 << 10);
+  EXPECT_TRUE(behind());
+  now_ += milliseconds(300);
+  EXPECT_FALSE(behind());
+}
+
+class RecentHeavy : public Recent {
+ protected:
+  /// The tenth call in ten milliseconds, and the next, is one of so many bytes.
+  void Bring(uint64_t bytes) {
+    for (int i = 0; i < 8; ++i) account_.CountBrought(Weight::kHeavy, true);
+    Recent::Bring(10, 10 * bytes);
+  }
+  double Heavy(int64_t unread_bytes) { return calls_.In(unread_bytes, &account_).heavy; }
+};
+
+TEST_F(RecentHeavy, CountWhereMuchLiesUnreadTwice) {
+  Bring(1 << 20);
+  account_.coming = 7;
+  EXPECT_EQ(Heavy(0), 0) << "who is slow to send";
+  EXPECT_EQ(Heavy(64 << 10), 0) << "is read as fast as it comes, for all one knows";
+  EXPECT_FALSE(behind());
+  EXPECT_EQ(Heavy(64 << 10), 7);
+  EXPECT_TRUE(behind());
+}
+
+TEST_F(RecentHeavy, CountForAWhileWhateverLiesUnread) {
+  Bring(1 << 20);
+  account_.coming = 7;
+  for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);
+  EXPECT_EQ(Heavy(0), 7) << "a window was read, and the next is to come";
+  account_.coming = 3;
+  EXPECT_EQ(Heavy(0), 3);
+  Recent::Bring(10, 10 << 20, 30);  // 0.3 s
+  EXPECT_EQ(Heavy(0), 0);
+  EXPECT_EQ(Heavy(64 << 10), 0);
+}
+
+TEST_F(RecentHeavy, ThoseThatWereRefusedAtTheirHeadersAreNoMeasure) {
+  Bring((64 << 10) - 128);
+  for (int i = 0; i < 100; ++i) {
+    account_.calls += 10, account_.requests += 1, account_.message_bytes += (64 << 10) - 128;
+    calls_.Update(now_ += milliseconds(10), account_);
+  }
+  (void)Heavy(4 << 20);
+  EXPECT_NEAR(Heavy(4 << 20), 64, 2);
+}
+
+TEST_F(RecentHeavy, AreAsManyAsTheBytesBring) {
+  Bring((64 << 10) - 128);
+  account_.coming = 7;
+  (void)Heavy(4 << 20);
+  EXPECT_NEAR(Heavy(4 << 20), 64, 0.1) << "whose headers lie behind what is unread, too";
+  EXPECT_NEAR(Heavy(64 << 10), 7, 0.1);
+}
+
+TEST_F(RecentHeavy, AreNoMoreThanCameLately) {
+  Bring(200);  // of operands that are at the server
+  (void)Heavy(4 << 20);
+  EXPECT_NEAR(Heavy(4 << 20), 100, 1) << "an upload beside them";
+}
+
+TEST_F(RecentHeavy, ConnectionsAreBehindForAWhile) {
+  Bring(1 << 20);
+  for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);
+  ASSERT_TRUE(behind());
+  now_ += milliseconds(300);
+  EXPECT_FALSE(behind());
+}
+
+TEST_F(Recent, WhoHasLightOnesTooIsNotTakenForHeavy) {
+  for (int i = 0; i < 100; ++i) account_.CountBrought(i % 8 != 7 ? Weight::kHeavy : Weight::kLight, false);
+  EXPECT_FALSE(account_.brings_heavy());
+  account_.coming = 7;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.In(64 << 10, &account_).heavy, 0);
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
