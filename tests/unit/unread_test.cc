@@ -205,5 +205,15 @@ TEST_F(ThrottledHeavyUnread, WhatComesSoAndDoesNotGrowIsNotTooMuch) {
   EXPECT_EQ(throttle_.share(), 1);
 }
 
+TEST_F(ThrottledHeavyUnread, MayWaitForAlmostAQuarterOfLate) {
+  Go(100, 20, 20, 20);
+  unread_ = 60;
+  Windows(30, 32);
+  ASSERT_LT(throttle_.share(), 1);
+  unread_ = 16;  // 4 ms
+  Go(200, 20, 0, 16);
+  EXPECT_EQ(throttle_.share(), 1) << "as many come as are done";
+}
+
 }  // namespace
 }  // namespace tilewire::rpc

@@ -14,8 +14,9 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds kAgain{100};
 constexpr std::chrono::milliseconds kLongestCycle{512}, kShortestHold{5};
 
-// Of `late`: what a call is to wait where there are too many,
-constexpr double kTarget = 0.125;
+// Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
+// window at a time, for longer, so that there is something to do,
+constexpr double kTarget = 0.125, kTargetHeavy = 0.25;
 // and what it is about to wait before there are.
 constexpr double kLong = 0.5, kSoonLong = 1.2;
 // Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
@@ -195,6 +196,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (rate_ <= 0) return false;
 
   const double in = both.came / both.seconds, late = Seconds(late_).count();
+  const double target = (crowd_ > 0 ? kTarget : kTargetHeavy) * late;
   // Without the one that has just come.
   const auto waiting =
       static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0)) + unread;
@@ -206,8 +208,8 @@ bool Throttle::Look(TimePoint now, double unread) {
   announced_.store(0, std::memory_order_relaxed);
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
-  if (window.idle || waits <= kTarget * late) well_ = now;
-  if (waits > kTarget / 2 * late) busy_then_ = now;
+  if (window.idle || waits <= target) well_ = now;
+  if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share(), cycle = Seconds(cycle_.load(std::memory_order_relaxed)).count();
   // Who was asked while the share was less holds back to the end of his cycle, though it is more by now.
@@ -227,7 +229,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   const double can =
       std::max(rate_ * sends_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
   const double share = std::clamp(
-      can * std::clamp(1 + (kTarget * late - waits - kPress * stands + kEase * rests) / kMakeUp, 0.25, 2.0),
+      can * std::clamp(1 + (target - waits - kPress * stands + kEase * rests) / kMakeUp, 0.25, 2.0),
       kLeastShare, 1.0);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);

@@ -14,9 +14,9 @@ namespace tilewire::rpc {
 /// grows beyond what is done in about `late`, each connection may send in a share of every cycle, and is
 /// asked once in the rest of it to hold its calls back until the next. The share is that of the calls that
 /// came lately which can be done, less what it takes to make up for those that wait, or more, until a call
-/// waits for an eighth of `late`. Cycles of connections begin at times of their own, so that about as many
-/// send at any time, and none comes back with all others. By what comes and goes alone: no timer, and nothing
-/// while nobody calls. Thread-safe; times are the caller's.
+/// waits for an eighth of `late`, or for a quarter without a `crowd`. Cycles of connections begin at times of
+/// their own, so that about as many send at any time, and none comes back with all others. By what comes and
+/// goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
 class Throttle {
  public:
   /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
