@@ -54,14 +54,20 @@ void SetTarget(LibraryLog log) {
   TheTarget().log = std::move(log);
 }
 
+/// Before gRPC reads it.
+void NotFollowed(const char* variable, const std::string& why, const LibraryLog& log) {
+  if (std::getenv(variable) == nullptr) return;
+  unsetenv(variable);
+  log(LibrarySeverity::kWarning, "grpc", std::string(variable) + " is not followed: " + why);
+}
+
 }  // namespace
 
 LibraryLogRoute::LibraryLogRoute(LibraryLog log) {
   // Its traces are the headers and bytes of all calls, tokens and arrays among them.
-  if (std::getenv("GRPC_TRACE") != nullptr) {
-    unsetenv("GRPC_TRACE");
-    log(LibrarySeverity::kWarning, "grpc", "GRPC_TRACE is not followed: traces show tokens and arrays");
-  }
+  NotFollowed("GRPC_TRACE", "traces show tokens and arrays", log);
+  // With `poll` one queue alone polls a connection; those of streams sleep while there are none.
+  NotFollowed("GRPC_POLL_STRATEGY", "the server would lose connections", log);
   SetTarget(std::move(log));
   gpr_set_log_function(&FromGrpc);
   before = google::protobuf::SetLogHandler(&FromProtobuf);

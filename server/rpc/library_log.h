@@ -15,7 +15,8 @@ enum class LibrarySeverity : uint8_t { kDebug, kInfo, kWarning, kError, kLast };
 using LibraryLog =
     std::function<void(LibrarySeverity severity, std::string_view library, std::string_view text)>;
 
-/// Their lines go to `log` while this lives, and to stderr again afterwards. One at a time; while there is
+/// Their lines go to `log` while this lives, and to stderr again afterwards. Variables of gRPC's that would
+/// show secrets, or break the server, are unset. Before gRPC begins, and one at a time; while there is
 /// one no other thread may begin or end one.
 class LibraryLogRoute {
  public:

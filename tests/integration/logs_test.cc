@@ -65,7 +65,7 @@ TEST(Logs, APipeThatNobodyReadsStopsNothing) {
 }
 
 TEST(Logs, LibrariesSpeakOurFormat) {
-  Program program("/bin/sh", ByShell("GRPC_VERBOSITY=debug exec \"$0\" \"$@\"",
+  Program program("/bin/sh", ByShell("GRPC_POLL_STRATEGY=poll GRPC_VERBOSITY=debug exec \"$0\" \"$@\"",
                                      {"--log-format", "json", "--log-level", "debug"}));
   EXPECT_TRUE(Describes(ConnectTo(program.Ready()[0])));
   program.Signal(SIGTERM);
@@ -78,6 +78,7 @@ TEST(Logs, LibrariesSpeakOurFormat) {
     from_grpc += json.value("library", "") == "grpc";
   }
   EXPECT_GT(from_grpc, 0) << program.err();
+  EXPECT_NE(program.err().find("GRPC_POLL_STRATEGY is not followed"), std::string::npos) << program.err();
 }
 
 /// D7: a flood of refusals is a few lines and a count, in the log and in the audit log.
