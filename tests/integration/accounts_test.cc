@@ -41,6 +41,20 @@ TEST(Burden, WhatNobodyTakesIsAndIsForgottenInTime) {
   EXPECT_NEAR(burden.idle_bytes(), 1 << 19, 1);
 }
 
+TEST(Burden, ThoseWhoWereTurnedAwayAreNotToBlame) {
+  Burden burden;
+  ConnectionAccount account;
+  account.calls = account.requests = 1000;
+  account.message_bytes = 4096 * 1000;
+  burden.Update(1, 4096 * 1000 + 300'000, account);
+  account.calls += 1000, account.failed += 1000, account.turned_away += 1000;
+  burden.Update(1, 2 * (4096 * 1000 + 300'000), account);
+  EXPECT_LE(burden.idle_bytes(), 300'000) << "their headers";
+  account.calls += 10, account.failed += 10, account.turned_away += 10;
+  burden.Update(1, 2 * (4096 * 1000 + 300'000) + (10 << 20), account);
+  EXPECT_GE(burden.idle_bytes(), 10 << 20) << "no more than what calls bring";
+}
+
 TEST(Burden, CallsThatFailPayForTheirHeaders) {
   Burden burden;
   ConnectionAccount account;

@@ -117,6 +117,14 @@ TEST_F(RecentHeavy, ThoseThatWereRefusedAtTheirHeadersAreNoMeasure) {
   EXPECT_NEAR(Heavy(4 << 20), 64, 2);
 }
 
+TEST_F(RecentHeavy, AreFewOfWhoOpensManyThatNeverCome) {
+  Bring(1 << 20);
+  Recent::Bring(0, 0, 100);  // a second
+  account_.coming = 250;
+  for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);
+  EXPECT_NEAR(Heavy(64 << 10), 8, 0.01);
+}
+
 TEST_F(RecentHeavy, AreAsManyAsTheBytesBring) {
   Bring((64 << 10) - 128);
   account_.coming = 7;

@@ -26,6 +26,11 @@ TEST_F(Throttled, NorByCallersWhoWaitForLongBecauseTheyAreMany) {
   EXPECT_EQ(CallAgain(1000, 1000).asked, 0) << "fifty milliseconds";
 }
 
+TEST_F(Throttled, NorByManyMoreWhoBeginAtOnce) {
+  EXPECT_EQ(CallAgain(1000, 100).asked, 0);
+  EXPECT_EQ(CallAgain(1000, 250).asked, 0);
+}
+
 TEST_F(Throttled, WhatComesAtOnceIsDone) {
   (void)Flood(100, 1);
   for (int burst = 0; burst < 10; ++burst) {
@@ -199,6 +204,29 @@ TEST_F(Throttled, WithoutALimitNobodyIsAsked) {
     ASSERT_FALSE(any.Look(now_));
     ASSERT_FALSE(any.Asks(0.99, now_, &told, nullptr));
   }
+}
+
+/// A hundred calls a second, each of which is followed by refusals of those that were very old.
+TEST(ThrottledSlow, RefusingTheOldDoesNotMakeAServerSlowEither) {
+  Throttle throttle(milliseconds(20));
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
+  std::deque<Throttle::Passage> waiting;
+  int refused = 0;
+  for (int look = 0; look < 800; ++look) {
+    now += milliseconds(5);
+    waiting.emplace_back(&throttle, nullptr);
+    if (look % 2 == 0) {
+      waiting.front().Begins();
+      waiting.pop_front();
+      while (look >= 200 && throttle.IsOld(milliseconds(100), now)) ++refused;
+    }
+    throttle.Look(now);
+  }
+  ASSERT_GT(refused, 1000);
+  const auto hold = throttle.Refuses(now);
+  ASSERT_TRUE(hold);
+  EXPECT_NEAR(std::chrono::duration<double>(hold->waits).count(), static_cast<double>(waiting.size()) / 100,
+              1);
 }
 
 }  // namespace

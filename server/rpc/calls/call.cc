@@ -145,21 +145,35 @@ void Call::LookAround() {
 Status Call::IsComing() {
   if (!account()) return {};
   came_ = Clock::now();
-  if (!account()->brings_heavy()) {
-    if (throttle().share() >= 1) return {};
-    LookAround();
-    if (Status status = HeldBack(); !status.ok()) return status;
-    const TimePoint now = engine().timer().Now();
-    if (now >= account()->behind.load(std::memory_order_relaxed)) return {};
-    const auto hold = throttle().WillBeOld(now);
-    return hold ? Behind(job_class_, *hold, false) : Status();
-  }
+  Status status = account()->brings_heavy() ? HeavyIsComing() : LightIsComing();
+  if (!status.ok()) account()->turned_away.fetch_add(1, std::memory_order_relaxed);
+  return status;
+}
+
+Status Call::HeavyIsComing() {
   weight_ = Weight::kHeavy;
   job_class_ = account()->last_is_bulk.load(std::memory_order_relaxed) ? JobClass::kBulk : JobClass::kSmall;
   LookAround();
-  if (Status status = HeldBack(); !status.ok()) return status;
-  if (const auto hold = throttle().Refuses(engine().timer().Now())) return Behind(job_class_, *hold, false);
-  return {};
+  if (Status status = HeldBackEarly(); !status.ok()) return status;
+  const auto hold = throttle().Refuses(engine().timer().Now());
+  return hold ? Behind(job_class_, *hold, false) : Status();
+}
+
+Status Call::LightIsComing() {
+  // Who has heavy ones, too, has perhaps one now.
+  if (throttle().share() >= 1 || account()->heavy_in_a_row.load(std::memory_order_relaxed) > 0) return {};
+  LookAround();
+  if (Status status = HeldBackEarly(); !status.ok()) return status;
+  const TimePoint now = engine().timer().Now();
+  if (now >= account()->behind.load(std::memory_order_relaxed)) return {};
+  const auto hold = throttle().WillBeOld(now);
+  return hold ? Behind(job_class_, *hold, false) : Status();
+}
+
+Status Call::HeldBackEarly() {
+  Status status = HeldBack();
+  if (!status.ok()) throttle().CountAsked();
+  return status;
 }
 
 Status Call::HeldBack() {

@@ -69,7 +69,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   }
   void SetArrived(TimePoint arrived) { record_.SetArrived(arrived); }
   /// Its headers came, its message did not: BUSY, for little, where it is a heavy one, most likely
-  /// (ConnectionAccount::brings_heavy), and too many of those wait.
+  /// (ConnectionAccount::brings_heavy), and too many of those wait, or a light one, most likely, which would
+  /// be old when it is read; or where its connection is asked to hold such calls back.
   Status IsComing();
   /// It came, and waits as a call of its weight (Throttle), by `job` and by its message, or turns out to be
   /// one of the other: BUSY where its connection is asked to hold such calls back.
@@ -106,6 +107,10 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   void StartIdleWatch();
 
  private:
+  Status HeavyIsComing();
+  Status LightIsComing();
+  /// As HeldBack, before its message is here.
+  Status HeldBackEarly();
   /// Lets the throttle of its weight look, where that is due.
   void LookAround();
   Status LateStatus(Late why) const;

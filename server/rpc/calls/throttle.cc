@@ -133,12 +133,12 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
     if (share() < 1) rate_ *= 1 + std::min(now.seconds, 1.0) * kMoreASecond;
     return;
   }
-  // What is refused because it is old takes the time of what would be done.
-  if (now.dropped > now.begun) return;
   busy_.seconds += now.seconds;
   busy_.begun += now.begun;
+  busy_.dropped += now.dropped;
   if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
-  rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ > 0 ? kOften : 1);
+  // What is refused because it is old takes the time of what would be done.
+  if (busy_.dropped <= busy_.begun) rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ > 0 ? kOften : 1);
   busy_ = {};
 }
 
@@ -149,9 +149,10 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   // As many as run may wait, as in Backlog, and a few more.
   const bool wait = waiting > 1.5 * static_cast<double>(running_.load(std::memory_order_relaxed));
   // Who call again when they were answered do not grow in number, however many wait.
-  // Heavy ones come a window at a time, so of them it takes two looks to tell.
+  // What lies in sockets is a guess, and comes a window at a time: whether it grows is a matter of two looks.
   const double in = both.came / both.seconds;
-  const double comes = crowd_ == 0 ? in : now.came / now.seconds;
+  const bool guess = crowd_ == 0 && 2 * unread_then_ > waiting && waits < kVeryLong * late;
+  const double comes = guess ? in : now.came / now.seconds;
   const bool grows = waiting > kGrows * least_waited_ && comes > kMore * rate_;
   const bool soon = waits > late || waits + (in / rate_ - 1) * kAhead > kSoonLong * late;
   // What lies in sockets is a guess, which alone is no reason unless it is of very many.
@@ -161,7 +162,6 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
   const bool fast =
       wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;
   often_ = often ? often_ + 1 : 0;
-  const bool guess = crowd_ == 0 && 2 * unread_then_ > waiting && waits < kVeryLong * late;
   return fast || often_ >= (guess ? kLooksUnread : kLooks);
 }
 
@@ -242,7 +242,7 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
   const double rate = rate_now_.load(std::memory_order_relaxed);
   const Clock::duration waits =
       waits_.load(std::memory_order_relaxed) +
-      DurationOf(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate);
+      DurationOf(std::min(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate, 10.0));
   const auto refused = static_cast<double>(refused_.load(std::memory_order_relaxed));
   const double most = share() < 1 ? kMostAnnounced : kMostAnnouncedAfter;
   if (waits <= most * late_ || refused > kMostRefused * rate * Seconds(kLook).count()) {

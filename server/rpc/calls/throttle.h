@@ -65,8 +65,9 @@ class Throttle {
                            const std::atomic<int>* line);
 
   /// Whether a call that waited for so long before it could begin had better be refused: calls that came
-  /// before clients knew, so that few are late for it. Without a `crowd`, it is later, too, but only most of
-  /// those that waited for very long.
+  /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
+  /// very long, two seconds later at the soonest; without one it is later, too, but only most of those that
+  /// waited for very long.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
   /// Whether a call whose message is still on its way had better be refused, because it would be as old as
@@ -77,6 +78,9 @@ class Throttle {
   /// many, or were lately, and it would wait for half of `late`; half as many as can be done at most. It
   /// counts, either way. While there are not, but were, for twice `late`: callers who are many wait as long.
   std::optional<Hold> Refuses(TimePoint now);
+
+  /// A call came whose connection was asked to hold back before its message was here: it was no Passage.
+  void CountAsked() { came_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Of the calls that come those that may: 1 unless there are too many.
   double share() const { return share_.load(std::memory_order_relaxed); }

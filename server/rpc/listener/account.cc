@@ -22,11 +22,16 @@ double ConnectionAccount::NextPhase() {
 void Burden::Update(double seconds, uint64_t received_bytes, const ConnectionAccount& account) {
   const double kept = std::exp2(-seconds / kHalfLifeSeconds);
   const double taken = Gained(&messages_, account.message_bytes) * (1 + kFraming);
+  // Those who were turned away sent requests such as the others, or a part of them, and are not to blame.
+  const double turned_away = Gained(&turned_away_, account.turned_away);
+  const double request = static_cast<double>(account.message_bytes) /
+                         static_cast<double>(std::max<uint64_t>(account.requests, 1));
   // Of calls that came to nothing the headers are not for nothing.
   const double failed = Gained(&failed_, account.failed);
   const double calls = std::max(0.0, Gained(&calls_, account.calls) - failed);
   const double received = Gained(&received_, received_bytes);
-  idle_bytes_ = std::max(0.0, idle_bytes_ * kept + received - taken - calls * kBytesOfCall);
+  const double paid = taken + calls * kBytesOfCall + turned_away * std::min(request, kBytesTurnedAway);
+  idle_bytes_ = std::max(0.0, idle_bytes_ * kept + received - paid);
   failed_calls_ = failed_calls_ * kept + failed;
 }
 

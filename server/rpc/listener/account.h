@@ -12,10 +12,9 @@ namespace tilewire::rpc {
 /// Of unary calls: heavy ones are those for bulk jobs and those whose messages are long to read.
 enum class Weight : uint8_t { kLight, kHeavy };
 
-/// Between the phases of connections that follow each other. However many do, they are evenly spread, and so
-/// they are twice, four and eight times as far apart, as in cycles (Throttle) that are so much shorter: no
-/// gap of 8 to 64 of them is larger than 2.4 times the mean. (Of multiples of the golden ratio it is 5
-/// times.)
+/// Between the phases of connections that follow each other. Up to 64 that do are evenly spread, and so they
+/// are twice, four and eight times as far apart, as in cycles (Throttle) that are so much shorter: no gap of
+/// 8 to 64 of them is larger than 2.4 times the mean. (Of multiples of the golden ratio it is 5 times.)
 inline constexpr double kPhaseStep = 0.2162;
 
 /// Counts since the connection came. Thread-safe.
@@ -24,6 +23,7 @@ struct ConnectionAccount {
   std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took,
   std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
+  std::atomic<uint64_t> turned_away{0};    ///< unary calls that were refused before their requests were here
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
   /// Of unary calls, by Weight: until when it need not be asked to hold them back (Throttle),
   std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};
@@ -69,9 +69,11 @@ class Burden {
   static constexpr double kBytesOfCall = 1024;
   /// Of a message's bytes, for frames.
   static constexpr double kFraming = 1.0 / 256;
+  /// Of a request whose call was turned away: what its client may send before it knows.
+  static constexpr double kBytesTurnedAway = 128 << 10;
 
   double idle_bytes_ = 0, failed_calls_ = 0;
-  uint64_t received_ = 0, calls_ = 0, failed_ = 0, messages_ = 0;  ///< as of the last time
+  uint64_t received_ = 0, calls_ = 0, failed_ = 0, messages_ = 0, turned_away_ = 0;  ///< as of the last time
 };
 
 }  // namespace tilewire::rpc

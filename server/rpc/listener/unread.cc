@@ -17,6 +17,8 @@ constexpr int64_t kMuchBytes = 16 << 10;
 constexpr double kMean = 80e-3, kMost = 0.1;
 // A second; whose calls come one after the other, or now and then, has none to speak of in his socket.
 constexpr double kFew = 80;
+// Heavy calls on their way that one connection may have though few of its calls begin.
+constexpr double kFewComing = 8;
 // For which a connection counts as behind where it was.
 constexpr std::chrono::milliseconds kBehind{200};
 
@@ -44,7 +46,9 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
   if (behind) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
   if (heavy) {
     const bool lately = then_ < account->behind.load(std::memory_order_relaxed);
-    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_), coming) : 0};
+    // Who opens many that never come has few; who is served has those that are under way.
+    const double under_way = std::min(coming, std::max(kFewComing, kMost * calls_));
+    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_), under_way) : 0};
   }
   const double light = GuessLight(unread_bytes);
   return {.light = behind ? std::max(light, coming) : light};
