@@ -25,27 +25,42 @@ constexpr int64_t kSecond = 1'000'000'000;
 /// So often a wait looks whether the clock was moved.
 constexpr int64_t kSlice = 20'000'000;
 
+/// The function of that name in the libraries behind this one. Without the guard of a static variable: where
+/// two threads come to one at once, the second waits by syscall(), and so would come to it again, and again.
 template <typename Function>
-Function* Next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
+class Next {
+ public:
+  explicit constexpr Next(const char* name) : name_(name) {}
+  Function* Get() {
+    Function* found = found_.load();
+    if (found == nullptr) found_ = found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+    return found;
+  }
+
+ private:
+  const char* const name_;
+  std::atomic<Function*> found_{nullptr};
+};
+constinit Next<long(long, ...)> next_syscall("syscall");
+constinit Next<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)> next_timedwait(
+    "pthread_cond_timedwait");
+constinit Next<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> next_clockwait(
+    "pthread_cond_clockwait");
+constinit Next<int(clockid_t, timespec*)> next_clock("clock_gettime");
 
 /// Null: nobody moves it. The file stays mapped: a server that gives up its files keeps it.
-const volatile int64_t* Shift() {
-  static const volatile int64_t* const shift = []() -> const volatile int64_t* {
-    const char* const path = std::getenv("OWN_CLOCK");
-    const int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) return nullptr;
-    void* const mapped = mmap(nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
-    return mapped == MAP_FAILED ? nullptr : static_cast<const volatile int64_t*>(mapped);
-  }
-  ();
-  return shift;
+std::atomic<const volatile int64_t*> shift{nullptr};
+const volatile int64_t* MapShift() {
+  const char* const path = std::getenv("OWN_CLOCK");
+  const int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (fd < 0) return nullptr;
+  void* const mapped = mmap(nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+  close(fd);
+  return mapped == MAP_FAILED ? nullptr : static_cast<const volatile int64_t*>(mapped);
 }
 int64_t ShiftNow() {
-  const volatile int64_t* const shift = Shift();
-  return shift == nullptr ? 0 : *shift;
+  const volatile int64_t* const now = shift.load();
+  return now == nullptr ? 0 : *now;
 }
 
 int64_t Nanoseconds(const timespec& time) {
@@ -56,12 +71,16 @@ timespec Time(int64_t nanoseconds) {
 }
 // Found when this is loaded, not when it is first asked: a sanitizer's allocator asks for the time while it
 // is locked, where dlsym(), which allocates, would wait for ever.
-std::atomic<int (*)(clockid_t, timespec*)> kernel_clock{nullptr};
-__attribute__((constructor)) void FindKernelClock() {
-  kernel_clock = Next<int(clockid_t, timespec*)>("clock_gettime");
+std::atomic<bool> loaded{false};
+__attribute__((constructor)) void Load() {
+  (void)next_syscall.Get();
+  (void)next_timedwait.Get();
+  (void)next_clockwait.Get();
+  loaded = next_clock.Get() != nullptr;
+  shift = MapShift();
 }
 int KernelTime(clockid_t clock, timespec* time) {
-  if (const auto found = kernel_clock.load()) return found(clock, time);
+  if (loaded) return next_clock.Get()(clock, time);
   *time = {};  // who asks before that wants to know how long ago something was that never was
   return 0;
 }
@@ -109,13 +128,13 @@ time_t time(time_t* seconds) noexcept {
 }
 
 long syscall(long number, ...) noexcept {
-  static auto* const next = Next<long(long, ...)>("syscall");
+  auto* const next = next_syscall.Get();
   long a[6];
   va_list list;
   va_start(list, number);
   for (long& argument : a) argument = va_arg(list, long);
   va_end(list);
-  if (number != SYS_futex || a[3] == 0 || (a[1] & FUTEX_CLOCK_REALTIME) == 0 || Shift() == nullptr)
+  if (number != SYS_futex || a[3] == 0 || (a[1] & FUTEX_CLOCK_REALTIME) == 0 || shift.load() == nullptr)
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   for (int64_t left = 0;;) {
     const timespec slice = SliceOf(*reinterpret_cast<const timespec*>(a[3]), &left);
@@ -125,8 +144,8 @@ long syscall(long number, ...) noexcept {
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  static auto* const next = Next<decltype(pthread_cond_timedwait)>("pthread_cond_timedwait");
-  if (Shift() == nullptr || IsMonotonic(*condition)) return next(condition, mutex, until);
+  auto* const next = next_timedwait.Get();
+  if (shift.load() == nullptr || IsMonotonic(*condition)) return next(condition, mutex, until);
   int64_t left = 0;
   const timespec slice = SliceOf(*until, &left);
   const int result = next(condition, mutex, &slice);
@@ -136,7 +155,7 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, co
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const timespec* until) {
-  static auto* const next = Next<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
+  auto* const next = next_clockwait.Get();
   if (clock == CLOCK_REALTIME) return pthread_cond_timedwait(condition, mutex, until);
   return next(condition, mutex, clock, until);
 }
