@@ -28,8 +28,8 @@ class RecentCalls {
   /// more than came lately, so that one large message is not taken for many; of light ones none where few
   /// calls come, or where a stream brings much beside them. Heavy ones count only where as much lay unread
   /// the last time, too, so that who is slow to send, or is read as fast as he sends, has none, and then for
-  /// 0.2 s, since a socket is empty between a window that was read and the next. `account` is told where
-  /// either are counted so: it is behind.
+  /// 0.2 s, since a socket is empty between a window that was read and the next; of those on their way 8, or
+  /// as many as began in 0.1 s, at most. `account` is told where either are counted so: it is behind.
   Unread In(int64_t unread_bytes, ConnectionAccount* account);
 
  private:
