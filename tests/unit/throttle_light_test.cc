@@ -17,7 +17,7 @@ class ThrottledLight : public Throttled {
 
 TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
-  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(21), now_));
   (void)Flood(251, 6);
   ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
@@ -31,7 +31,7 @@ TEST_F(ThrottledLight, AndAgainWhereTheyWaitForVeryLong) {
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
   stands_ = true, obey_ = false;
   (void)Flood(100, 6);
-  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(21), now_));
   stands_ = false, obey_ = true;
   (void)Flood(300, 6);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
@@ -45,7 +45,7 @@ TEST_F(ThrottledLight, WhoseMessageIsStillToComeIsRefusedWhereItWouldBeOld) {
   (void)Flood(40, 6);
   const auto hold = throttle_.WillBeOld(now_);
   ASSERT_TRUE(hold);
-  EXPECT_GE(hold->waits, milliseconds(30));
+  EXPECT_GE(hold->waits, milliseconds(20));
   EXPECT_GT(hold->hold, milliseconds(0));
   (void)Flood(251, 6);
   EXPECT_FALSE(throttle_.WillBeOld(now_)) << "by now all know";
@@ -55,7 +55,7 @@ TEST_F(ThrottledLight, NorWhereHardlyAnythingWaitsAnyMore) {
   (void)Flood(100, 1);
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
   waiting_.clear();
-  (void)Flood(10, 1);
+  (void)Flood(60, 6);
   ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.WillBeOld(now_));
 }
@@ -119,9 +119,9 @@ class ThrottledOnSockets : public Throttled {
   /// The first one; false: it was old.
   bool Read() {
     const auto [of, since] = unread_.front();
-    Throttle::Passage passage(&throttle_, &of->line);
+    Throttle::Passage passage(&throttle_, &of->turn->waiting);
     throttle_.Look(now_, static_cast<double>(unread_.size() - 1));
-    if (const auto hold = throttle_.Asks(of->phase, now_, &of->told, &of->line)) {
+    if (const auto hold = throttle_.Asks(of->turn, now_)) {
       ++sum_.asked;
       of->held = now_ + hold->hold;
       return true;

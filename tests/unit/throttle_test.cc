@@ -114,10 +114,10 @@ TEST_F(Throttled, ConnectionsSendAtTimesOfTheirOwn) {
 
 TEST_F(Throttled, WhoseCallsHardlyWaitIsNotAskedBecauseOfOthers) {
   (void)Flood(1000, 2);
-  const Throttle::Passage own(&throttle_, &connections_[0].line);
+  const Throttle::Passage own(&throttle_, &connections_[0].turn->waiting);
   std::deque<Throttle::Passage> others;
   for (int i = 0; i < 1000; ++i) {  // of one, whose calls all wait, for whatever reason
-    for (int calls = 0; calls < 4; ++calls) others.emplace_back(&throttle_, &connections_[1].line);
+    for (int calls = 0; calls < 4; ++calls) others.emplace_back(&throttle_, &connections_[1].turn->waiting);
     now_ += microseconds(100);
     throttle_.Look(now_);
   }
@@ -125,8 +125,8 @@ TEST_F(Throttled, WhoseCallsHardlyWaitIsNotAskedBecauseOfOthers) {
   int asked = 0;
   for (int i = 0; i < 1000; ++i) {
     now_ += milliseconds(1);
-    EXPECT_FALSE(throttle_.Asks(0, now_, &connections_[0].told, &connections_[0].line));
-    asked += throttle_.Asks(0, now_, &connections_[1].told, &connections_[1].line).has_value();
+    EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_));
+    asked += throttle_.Asks(connections_[1].turn, now_).has_value();
   }
   EXPECT_GT(asked, 0);
 }
@@ -155,8 +155,8 @@ TEST_F(Throttled, OldCallsAreRefusedUntilAllKnow) {
   (void)Flood(100, 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << "there are not too many";
   while (throttle_.share() == 1) (void)Flood(1, 6);
-  EXPECT_TRUE(throttle_.IsOld(milliseconds(31), now_));
-  EXPECT_FALSE(throttle_.IsOld(milliseconds(29), now_));
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(21), now_));
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(19), now_));
   (void)Flood(251, 6);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(79), now_));
 }
@@ -196,13 +196,13 @@ TEST_F(Throttled, WhatItCouldDoIsForgottenWhenItStands) {
 
 TEST_F(Throttled, WithoutALimitNobodyIsAsked) {
   Throttle any{Clock::duration{}};
-  std::atomic<TimePoint> told{TimePoint{}};
+  const auto turn = std::make_shared<Turn>();
   std::deque<Throttle::Passage> calls;
   for (int i = 0; i < 10000; ++i) {
     now_ += microseconds(10);
     calls.emplace_back(&any, nullptr);
     ASSERT_FALSE(any.Look(now_));
-    ASSERT_FALSE(any.Asks(0.99, now_, &told, nullptr));
+    ASSERT_FALSE(any.Asks(turn, now_));
   }
 }
 

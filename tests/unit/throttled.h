@@ -20,10 +20,8 @@ inline constexpr int kDonePerMs = 20;
 class Throttled : public ::testing::Test {
  protected:
   struct Connection {
-    double phase = 0;
-    std::atomic<TimePoint> told{TimePoint{}};
+    std::shared_ptr<Turn> turn = std::make_shared<Turn>();
     TimePoint held;
-    std::atomic<int> line{0};
   };
   struct Waiting {
     std::unique_ptr<Throttle::Passage> passage;
@@ -36,21 +34,16 @@ class Throttled : public ::testing::Test {
   };
 
   explicit Throttled(int connections = 8, double crowd = 0)
-      : throttle_(std::chrono::milliseconds(20), crowd), connections_(static_cast<size_t>(connections)) {
-    for (size_t i = 0; i < connections_.size(); ++i) {
-      connections_[i].phase = kPhaseStep * static_cast<double>(i);
-      connections_[i].phase -= static_cast<int>(connections_[i].phase);
-    }
-  }
+      : throttle_(std::chrono::milliseconds(20), crowd), connections_(static_cast<size_t>(connections)) {}
   /// Calls that come in this tenth of a millisecond, one connection after the other.
   void Come(int calls) {
     for (; calls > 0; --calls) {
       Connection& connection = connections_[next_++ % connections_.size()];
       if (obey_ && now_ < connection.held) continue;
       ++sum_.sent;
-      auto passage = std::make_unique<Throttle::Passage>(&throttle_, &connection.line);
+      auto passage = std::make_unique<Throttle::Passage>(&throttle_, &connection.turn->waiting);
       throttle_.Look(now_);
-      const auto hold = throttle_.Asks(connection.phase, now_, &connection.told, &connection.line);
+      const auto hold = throttle_.Asks(connection.turn, now_);
       if (hold) {
         ++sum_.asked;
         connection.held = now_ + hold->hold;

@@ -128,7 +128,7 @@ Status Call::Comes(JobClass job) {
   weight_ = weight;
   ConnectionAccount* const account = record_.account().get();
   passage_.emplace(&throttle(),
-                   account != nullptr ? &account->waiting[static_cast<size_t>(weight)] : nullptr);
+                   account != nullptr ? &account->turns[static_cast<size_t>(weight)]->waiting : nullptr);
   if (account != nullptr) account->CountBrought(weight, job == JobClass::kBulk);
   LookAround();
   return HeldBack();
@@ -177,11 +177,8 @@ Status Call::HeldBackEarly() {
 }
 
 Status Call::HeldBack() {
-  auto& told = record_.account() ? record_.account()->told_to_hold_back : shared_->told_to_hold_back;
-  const auto* const line =
-      record_.account() ? &record_.account()->waiting[static_cast<size_t>(weight_)] : nullptr;
-  const auto hold = throttle().Asks(record_.account() ? record_.account()->phase : 0, engine().timer().Now(),
-                                    &told[static_cast<size_t>(weight_)], line);
+  const auto& turns = record_.account() ? record_.account()->turns : shared_->turns;
+  const auto hold = throttle().Asks(turns[static_cast<size_t>(weight_)], engine().timer().Now());
   return hold ? Behind(job_class_, *hold, true) : Status();
 }
 

@@ -41,8 +41,8 @@ struct CallContext {
   double least_rate = 0;              ///< bytes a second of each job, while others wait; 0: any
   Backlog backlog;                    ///< of unary calls
   std::array<Throttle, 2> throttles;  ///< of them, too: by Weight
-  std::array<std::atomic<TimePoint>, 2> told_to_hold_back{
-      TimePoint{}, TimePoint{}};  ///< connections that nobody knows (Throttle)
+  const std::array<std::shared_ptr<Turn>, 2> turns{
+      std::make_shared<Turn>(), std::make_shared<Turn>()};  ///< of connections that nobody knows (Throttle)
   std::vector<std::string> endpoints;
   std::atomic<TimePoint> last_arrival{TimePoint{}};
   /// Of the connection of a peer (ServerContext::peer()); null where nobody knows it. Thread-safe.

@@ -9,14 +9,16 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Until a connection is asked again where its calls keep coming: it sent them before it knew, for its clients
-// are far away or its socket was full, or the call that told it was given up.
-constexpr std::chrono::milliseconds kAgain{100};
-constexpr std::chrono::milliseconds kLongestCycle{512}, kShortestHold{5};
+constexpr std::chrono::milliseconds kShortestHold{5};
+// Between two connections that come again: so few are asked that only one of so many calls that can be done
+// is refused for it. Who is asked learns it as late as his calls are read, so he holds back for a multiple of
+// what they wait for.
+constexpr std::chrono::milliseconds kStep{16};
+constexpr double kCallsAStep = 64, kTold = 2;
 
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
 // window at a time, for longer, so that there is something to do,
-constexpr double kTarget = 0.125, kTargetHeavy = 0.25;
+constexpr double kTarget = 0.03, kTargetHeavy = 0.25;
 // and what it is about to wait before there are.
 constexpr double kLong = 0.5, kSoonLong = 1.2;
 // Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
@@ -26,7 +28,7 @@ constexpr double kGrows = 1.5, kForgets = 1.0125, kMore = 1.1, kFast = 1.5;
 constexpr double kMoreASecond = 0.2;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
 // back all would be so old.
-constexpr double kOld = 1.5;
+constexpr double kOld = 1;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
 // After which the same begins again where calls wait for very long; who holds nothing back gets nothing then.
 constexpr std::chrono::milliseconds kAnew{2000};
@@ -35,16 +37,15 @@ constexpr std::chrono::milliseconds kAnew{2000};
 // call would be too late once it begins, and so would be those that come while they are served.
 constexpr double kVeryOld = 4;
 constexpr int kMostVeryOld = 8;
-// Seconds: how far ahead one looks; in which time one makes up for what waits; over which what came is
-// compared with what might. What is asked shows a hundredth of a second later and more, so no sooner.
-constexpr double kAhead = 20e-3, kMakeUp = 60e-3, kMean = 80e-3;
+// Seconds: how far ahead one looks; in which time one makes up for what waits, for what waits makes a server
+// slower, too; over which what came is compared with what might, at a fifth of the weight behind full
+// sockets, where clients have more than comes.
+constexpr double kAhead = 20e-3, kMakeUp = 5e-3, kMean = 80e-3, kWeightFull = 0.2;
 // What waits is seen no further than sockets go: behind those that are full clients have more. So while too
-// much goes on waiting for more than so many seconds, less and less is let come: what is beyond them counts,
-// by a half, as if calls waited as much longer.
-constexpr double kStands = 30e-3, kPress = 0.5;
-// And where hardly anything waits for more than so many seconds, more and more is: what came before says for
-// long yet that it is too much.
-constexpr double kRests = 10e-3, kEase = 0.2;
+// much goes on waiting for more than so many seconds, less and less is let come.
+constexpr double kStands = 50e-3, kPress = 3.3;
+// And where hardly anything waits, though as many send as may, more is, and with every second still more.
+constexpr double kRests = 10e-3, kEase = 3.3, kLittle = 50;
 // Of `late`: as long may a call wait that has not sent its message yet, while there are too many and for a
 // while after.
 constexpr double kMostAnnounced = 0.5, kMostAnnouncedAfter = 2;
@@ -125,7 +126,7 @@ Throttle::Window Throttle::Measure(TimePoint now, double unread) {
 }
 
 void Throttle::LearnRate(const Window& now, const Window& both) {
-  constexpr double kOften = 1.0 / 4, kEnoughToTell = 16, kLongest = 0.1;
+  constexpr double kOften = 1.0 / 4, kSlowly = 0.1, kEnoughToTell = 16, kLongest = 0.1;
   if (both.idle) {
     busy_ = {};
     // While others are held back that what is done may be few, and all the same is a rate that can be done.
@@ -138,7 +139,10 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   busy_.dropped += now.dropped;
   if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
   // What is refused because it is old takes the time of what would be done.
-  if (busy_.dropped <= busy_.begun) rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ > 0 ? kOften : 1);
+  if (busy_.dropped <= busy_.begun)
+    rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ <= 0    ? 1
+                                                      : share() < 1 ? 1 - std::exp(-busy_.seconds / kSlowly)
+                                                                    : kOften);
   busy_ = {};
 }
 
@@ -163,21 +167,6 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
       wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;
   often_ = often ? often_ + 1 : 0;
   return fast || often_ >= (guess ? kLooksUnread : kLooks);
-}
-
-void Throttle::FitCycle(TimePoint now, bool stands) {
-  const int64_t came = came_.load(std::memory_order_relaxed), asked = asked_.load(std::memory_order_relaxed);
-  const auto calls = static_cast<double>(came - cycle_came_),
-             asks = static_cast<double>(asked - cycle_asked_);
-  constexpr double kFew = 1.0 / 64, kMany = 1.0 / 16, kEnoughToTell = 256;
-  const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);
-  const bool whole = now - cycle_since_ > cycle, many = stands || asks > kMany * calls;
-  if (!whole && !(many && calls > kEnoughToTell)) return;
-  if (many)
-    cycle_.store(std::min<Clock::duration>(2 * cycle, kLongestCycle), std::memory_order_relaxed);
-  else if (asks < kFew * calls)
-    cycle_.store(std::max<Clock::duration>(cycle / 2, kShortestCycle), std::memory_order_relaxed);
-  cycle_came_ = came, cycle_asked_ = asked, cycle_since_ = now;
 }
 
 bool Throttle::Look(TimePoint now, double unread) {
@@ -211,13 +200,14 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (window.idle || waits <= target) well_ = now;
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
-  const double before = share(), cycle = Seconds(cycle_.load(std::memory_order_relaxed)).count();
-  // Who was asked while the share was less holds back to the end of his cycle, though it is more by now.
-  sends_ = std::min(before, sends_ + window.seconds / cycle);
+  const double before = share();
+  const double sends = turns_.Count(now);
+  if (sends < before - 1e-9) busy_then_ = now;  // more come yet
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
-  const double weight = before < 1 ? 1 - std::exp(-window.seconds / std::max(kMean, cycle)) : 1;
+  const double passed = window.seconds * (waits > target ? kWeightFull : 1);
+  const double weight = before < 1 ? 1 - std::exp(-passed / kMean) : 1;
   in_mean_ += (in - in_mean_) * weight;
-  sends_mean_ += (sends_ - sends_mean_) * weight;
+  sends_mean_ += (sends - sends_mean_) * weight;
   in_most_ = before < 1 ? std::max(in_most_, in) : in;
   if (before == 1) {
     if (!TooMany(waiting, waits, full, window, both)) return false;
@@ -228,12 +218,20 @@ bool Throttle::Look(TimePoint now, double unread) {
   }
   const double can =
       std::max(rate_ * sends_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
+  const double made_up =
+      waits > target ? 1 / (1 + (waits - target) / kMakeUp) : 1 + kLittle * (target - waits);
   const double share = std::clamp(
-      can * std::clamp(1 + (target - waits - kPress * stands + kEase * rests) / kMakeUp, 0.25, 2.0),
-      kLeastShare, 1.0);
+      can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), kLeastShare, 1.0);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);
-  FitCycle(now, stands > 0);
+  const int lines = lines_.load(std::memory_order_relaxed);
+  // Half of an equal part is enough to count as one of the many.
+  const bool many = seen_.load(std::memory_order_relaxed) && lines > 0;
+  turns_.Choose(
+      now, {.share = share,
+            .step = std::max<Clock::duration>(kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0))),
+            .least = DurationOf(std::min(kTold * waits, 1.0)),
+            .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0});
   return before == 1 && share < 1;
 }
 
@@ -273,28 +271,14 @@ std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
   return Hold{.waits = waits, .hold = 2 * late_};
 }
 
-std::optional<Throttle::Hold> Throttle::Asks(double phase, TimePoint now, std::atomic<TimePoint>* told,
-                                             const std::atomic<int>* line) {
+std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, TimePoint now) {
+  if (late_ == Clock::duration{}) return std::nullopt;
+  turns_.Calls(turn, now);
   if (share() >= 1) return std::nullopt;
-  // Half of an equal part is enough to count as one of the many.
-  if (line != nullptr && seen_.load(std::memory_order_relaxed) &&
-      2 * static_cast<int64_t>(line->load(std::memory_order_relaxed)) *
-              lines_.load(std::memory_order_relaxed) <
-          waiting_.load(std::memory_order_relaxed))
-    return std::nullopt;
-  TimePoint until = told->load(std::memory_order_relaxed);
-  if (now < until) return std::nullopt;
-  const Clock::duration cycle = cycle_.load(std::memory_order_relaxed);
-  // Where a longer one ends a shorter one does, too.
-  const double cycles = (Seconds(now.time_since_epoch()) / Seconds(kLongestCycle) + phase) *
-                        (Seconds(kLongestCycle) / Seconds(cycle));
-  const double at = cycles - std::floor(cycles);
-  const Clock::duration hold = DurationOf((1 - at) * Seconds(cycle).count());
-  if (at < share() || hold < kShortestHold) return std::nullopt;
-  if (!told->compare_exchange_strong(until, now + std::min<Clock::duration>(hold, kAgain)))
-    return std::nullopt;
+  const auto hold = turns_.Asks(turn.get(), now);
+  if (!hold) return std::nullopt;
   asked_.fetch_add(1, std::memory_order_relaxed);
-  return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = hold};
+  return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = *hold};
 }
 
 }  // namespace tilewire::rpc

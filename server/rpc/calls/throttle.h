@@ -3,20 +3,21 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
+#include "server/rpc/calls/turns.h"
 
 namespace tilewire::rpc {
 
 /// Of calls of one weight. While no more come than are done they are counted, and no more. Where what waits
-/// grows beyond what is done in about `late`, each connection may send in a share of every cycle, and is
-/// asked once in the rest of it to hold its calls back until the next. The share is that of the calls that
-/// came lately which can be done, less what it takes to make up for those that wait, or more, until a call
-/// waits for an eighth of `late`, or for a quarter without a `crowd`. Cycles of connections begin at times of
-/// their own, so that about as many send at any time, and none comes back with all others. By what comes and
-/// goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
+/// grows beyond what is done in about `late`, only a share of the connections that call may send, in turns
+/// (Turns): that of the calls that would come which can be done, less what it takes to make up for those that
+/// wait, or more, while a call waits for no more than a few hundredths of `late`, or a quarter of it without
+/// a `crowd`. By what comes and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are
+/// the caller's.
 class Throttle {
  public:
   /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
@@ -58,11 +59,9 @@ class Throttle {
     Clock::duration waits{};  ///< a call that comes now, before it begins; a guess
     Clock::duration hold{};   ///< for how long such calls had better not come
   };
-  /// Whether the connection of a call is asked to hold others like it back: not where far more calls of
-  /// others wait than of its own (`line`, as above), unless most of what waits is unread, whoever's it is.
-  /// `phase`, in [0, 1): when its cycles begin. `told`: until when it need not be told again.
-  std::optional<Hold> Asks(double phase, TimePoint now, std::atomic<TimePoint>* told,
-                           const std::atomic<int>* line);
+  /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
+  /// of others wait than of its own, unless most of what waits is unread, whoever's it is. For each call.
+  std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now);
 
   /// Whether a call that waited for so long before it could begin had better be refused: calls that came
   /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
@@ -86,7 +85,6 @@ class Throttle {
   double share() const { return share_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::chrono::milliseconds kShortestCycle{64};
   // Often enough to see growth before it is long, and not so often that a few calls are taken for it.
   static constexpr std::chrono::milliseconds kLook{5};
 
@@ -103,9 +101,6 @@ class Throttle {
   /// some found no place.
   bool TooMany(double waiting, double waits, bool full, const Window& now, const Window& both)
       TILEWIRE_REQUIRES(mutex_);
-  /// A longer one where too large a part of what comes is refused, or where too much goes on waiting, so that
-  /// more is held back by each refusal.
-  void FitCycle(TimePoint now, bool stands) TILEWIRE_REQUIRES(mutex_);
 
   const Clock::duration late_;
   const double crowd_;
@@ -119,12 +114,13 @@ class Throttle {
   std::atomic<TimePoint> looked_{TimePoint{}};
   std::atomic<double> share_{1};
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1, or calls waited for very long
-  std::atomic<Clock::duration> cycle_{kShortestCycle};
   std::atomic<Clock::duration> waits_{Clock::duration{}};
   std::atomic<double> rate_now_{0};    ///< rate_; not 0 once there were too many
   std::atomic<int64_t> announced_{0};  ///< since the last look: calls that may send their messages,
   std::atomic<int64_t> refused_{0};    ///< and those that may not
   std::atomic<TimePoint> too_many_{TimePoint{}};  ///< when there were, the last time
+
+  Turns turns_;
 
   Mutex mutex_;
   Window last_ TILEWIRE_GUARDED_BY(mutex_);
@@ -138,12 +134,9 @@ class Throttle {
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls a second that can be done; 0: not known yet
   int often_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< looks in a row that there were too many at
   double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;
-  double sends_ TILEWIRE_GUARDED_BY(mutex_) = 1;       ///< the part of the connections that may send
   double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
   double sends_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a part of them might
   double in_most_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< since the share became less than all
-  TimePoint cycle_since_ TILEWIRE_GUARDED_BY(mutex_);  ///< FitCycle counts since then
-  int64_t cycle_came_ TILEWIRE_GUARDED_BY(mutex_) = 0, cycle_asked_ TILEWIRE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::rpc

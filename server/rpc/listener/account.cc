@@ -13,12 +13,6 @@ double Gained(uint64_t* last, uint64_t now) {
 
 }  // namespace
 
-double ConnectionAccount::NextPhase() {
-  static std::atomic<uint32_t> accounts{0};
-  const double at = kPhaseStep * accounts.fetch_add(1, std::memory_order_relaxed);
-  return at - std::floor(at);
-}
-
 void Burden::Update(double seconds, uint64_t received_bytes, const ConnectionAccount& account) {
   const double kept = std::exp2(-seconds / kHalfLifeSeconds);
   const double taken = Gained(&messages_, account.message_bytes) * (1 + kFraming);

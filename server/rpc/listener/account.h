@@ -4,18 +4,15 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "server/rpc/listener/connection_use.h"
+#include "server/rpc/listener/turn.h"
 
 namespace tilewire::rpc {
 
 /// Of unary calls: heavy ones are those for bulk jobs and those whose messages are long to read.
 enum class Weight : uint8_t { kLight, kHeavy };
-
-/// Between the phases of connections that follow each other. Up to 64 that do are evenly spread, and so they
-/// are twice, four and eight times as far apart, as in cycles (Throttle) that are so much shorter: no gap of
-/// 8 to 64 of them is larger than 2.4 times the mean. (Of multiples of the golden ratio it is 5 times.)
-inline constexpr double kPhaseStep = 0.2162;
 
 /// Counts since the connection came. Thread-safe.
 struct ConnectionAccount {
@@ -25,12 +22,10 @@ struct ConnectionAccount {
   std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
   std::atomic<uint64_t> turned_away{0};    ///< unary calls that were refused before their requests were here
   std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
-  /// Of unary calls, by Weight: until when it need not be asked to hold them back (Throttle),
-  std::array<std::atomic<TimePoint>, 2> told_to_hold_back{TimePoint{}, TimePoint{}};
-  std::array<std::atomic<int>, 2> waiting{0, 0};  ///< of these,
-  const double phase = NextPhase();    ///< and when it is, in [0, 1): far from those that came shortly before
-  std::atomic<int> coming{0};          ///< unary calls whose messages are still on their way
-  std::atomic<int> heavy_in_a_row{0};  ///< calls since the last light one
+  /// Of unary calls, by Weight (Throttle).
+  const std::array<std::shared_ptr<Turn>, 2> turns{std::make_shared<Turn>(), std::make_shared<Turn>()};
+  std::atomic<int> coming{0};                  ///< unary calls whose messages are still on their way
+  std::atomic<int> heavy_in_a_row{0};          ///< calls since the last light one
   std::atomic<bool> last_is_bulk{false};       ///< the last call was for a bulk job
   std::atomic<TimePoint> behind{TimePoint{}};  ///< until then messages may have waited in its socket
   std::atomic<int64_t> window{0};  ///< bytes that each of its streams may send unread; 0: a near one
@@ -46,9 +41,6 @@ struct ConnectionAccount {
   }
 
   ConnectionUse use;  ///< by calls, of what --…-per-connection bound
-
- private:
-  static double NextPhase();
 };
 
 /// What one connection seems to cost, from its account and the bytes that its socket received. Both sums

@@ -1,0 +1,98 @@
+#include "server/rpc/calls/turns.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tilewire::rpc {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+// Whoever has not called for so long counts no more.
+constexpr std::chrono::milliseconds kGone{250};
+// Until a connection is asked again where its calls keep coming: it sent them before it knew, for its clients
+// are far away or its socket was full, or the call that told it was given up.
+constexpr std::chrono::milliseconds kAgain{100};
+constexpr std::chrono::milliseconds kLeastHold{5}, kLongestCycle{512};
+constexpr std::chrono::milliseconds kFine{1};
+// Seconds after which what was sent before is of no account.
+constexpr double kAnewSeconds = 0.02;
+
+}  // namespace
+
+void Turns::Calls(const std::shared_ptr<Turn>& turn, TimePoint now) {
+  if (now - turn->seen.load(std::memory_order_relaxed) >= kFine)
+    turn->seen.store(now, std::memory_order_relaxed);
+  if (turn->order.load(std::memory_order_relaxed) != 0) return;
+  const MutexLock lock(mutex_);
+  if (turn->order.load(std::memory_order_relaxed) != 0) return;
+  turn->order.store(next_++, std::memory_order_relaxed);
+  turns_.push_back(turn);
+}
+
+double Turns::Count(TimePoint now) {
+  const MutexLock lock(mutex_);
+  send_ = hold_ = 0;
+  std::erase_if(turns_, [&](const std::shared_ptr<Turn>& turn) TILEWIRE_REQUIRES(mutex_) {
+    if (now < turn->until.load(std::memory_order_relaxed)) return ++hold_, false;
+    if (now - turn->seen.load(std::memory_order_relaxed) <= kGone) return ++send_, false;
+    turn->order.store(0, std::memory_order_relaxed);
+    return true;
+  });
+  return send_ + hold_ > 0 ? static_cast<double>(send_) / (send_ + hold_) : 1;
+}
+
+void Turns::Choose(TimePoint now, const Plan& plan) {
+  const MutexLock lock(mutex_);
+  const int all = std::max(send_ + hold_, 1);
+  const double may = plan.share * all;
+  step_ = std::min<Clock::duration>(plan.step, kLongestCycle / all), least_ = plan.least;
+  waiting_.store(plan.waiting, std::memory_order_relaxed);
+  const double passed = Seconds(now - chosen_).count(), most = Seconds(step_).count();
+  if (passed > kAnewSeconds || send_ + hold_ == 0) surplus_ = 0;
+  chosen_ = now;
+  // Between two numbers of connections now this and now that one, so that it comes right in the mean.
+  surplus_ = std::clamp(surplus_ + (send_ - may) * std::min(passed, kAnewSeconds), -most, most);
+  const int too_many = send_ - static_cast<int>(surplus_ > 0 ? std::floor(may) : std::ceil(may));
+  orders_.clear();
+  if (too_many > 0)
+    for (const auto& turn : turns_)
+      if (now >= turn->until.load(std::memory_order_relaxed) &&
+          turn->waiting.load(std::memory_order_relaxed) >= plan.waiting)
+        orders_.push_back(turn->order.load(std::memory_order_relaxed));
+  if (orders_.empty()) return last_asked_.store(0, std::memory_order_relaxed);
+  const auto last = orders_.begin() + std::min<std::ptrdiff_t>(too_many, std::ssize(orders_)) - 1;
+  std::nth_element(orders_.begin(), last, orders_.end());
+  last_asked_.store(*last, std::memory_order_relaxed);
+}
+
+std::optional<Clock::duration> Turns::Asks(Turn* turn, TimePoint now) {
+  const TimePoint until = turn->until.load(std::memory_order_relaxed);
+  if (now < until) return AsksAgain(turn, until, now);
+  const uint64_t order = turn->order.load(std::memory_order_relaxed);
+  if (order == 0 || order > last_asked_.load(std::memory_order_relaxed) ||
+      turn->waiting.load(std::memory_order_relaxed) < waiting_.load(std::memory_order_relaxed))
+    return std::nullopt;
+  const MutexLock lock(mutex_);
+  if (turn->order.load(std::memory_order_relaxed) != order) return std::nullopt;
+  last_comes_ = std::clamp<TimePoint>(last_comes_ + step_,
+                                      now + std::min<Clock::duration>(std::max(step_, least_), kLongestCycle),
+                                      now + kLongestCycle);
+  const Clock::duration hold = std::max<Clock::duration>(last_comes_ - now, kLeastHold);
+  turn->until.store(now + hold, std::memory_order_relaxed);
+  turn->told.store(now + std::min<Clock::duration>(hold, kAgain), std::memory_order_relaxed);
+  turn->order.store(next_++, std::memory_order_relaxed);
+  return hold;
+}
+
+std::optional<Clock::duration> Turns::AsksAgain(Turn* turn, TimePoint until, TimePoint now) {
+  TimePoint told = turn->told.load(std::memory_order_relaxed);
+  const Clock::duration rest = until - now;
+  if (now < told || rest < kLeastHold ||
+      !turn->told.compare_exchange_strong(told, now + std::min<Clock::duration>(rest, kAgain)))
+    return std::nullopt;
+  return rest;
+}
+
+}  // namespace tilewire::rpc

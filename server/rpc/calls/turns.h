@@ -1,0 +1,55 @@
+// Which connections hold their calls back, where not all may send: in turns.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "server/base/mutex.h"
+#include "server/base/timing.h"
+#include "server/rpc/listener/turn.h"
+
+namespace tilewire::rpc {
+
+/// Of the connections that call, as many send at any time as are to: whoever has sent for longest is asked
+/// first, and whoever holds back comes again a while after the one that was asked before him, so that they
+/// come one by one. Thread-safe.
+class Turns {
+ public:
+  /// A call of `turn` came.
+  void Calls(const std::shared_ptr<Turn>& turn, TimePoint now);
+
+  /// The part of the connections that may send, of those that called lately or hold back.
+  double Count(TimePoint now);
+
+  struct Plan {
+    double share = 1;         ///< of the connections, which are to send
+    Clock::duration step{};   ///< between two that come again, unless that makes their turns very long
+    Clock::duration least{};  ///< no shorter does anybody hold back: others come for as long, before all know
+    int waiting = 0;          ///< those alone are asked of whose calls so many wait
+  };
+  /// From now on.
+  void Choose(TimePoint now, const Plan& plan);
+
+  /// For how long `turn`, of which a call has just come, is asked to hold others back, if it is.
+  std::optional<Clock::duration> Asks(Turn* turn, TimePoint now);
+
+ private:
+  std::optional<Clock::duration> AsksAgain(Turn* turn, TimePoint until, TimePoint now);
+
+  std::atomic<uint64_t> last_asked_{0};  ///< who is no younger is asked
+  std::atomic<int> waiting_{0};          ///< of whose calls so many wait
+
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Turn>> turns_ TILEWIRE_GUARDED_BY(mutex_);  ///< that call or hold back
+  std::vector<uint64_t> orders_ TILEWIRE_GUARDED_BY(mutex_);              ///< of those that may be asked
+  uint64_t next_ TILEWIRE_GUARDED_BY(mutex_) = 1;
+  int send_ TILEWIRE_GUARDED_BY(mutex_) = 0, hold_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< connections
+  double surplus_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of what they sent for, seconds times connections
+  TimePoint chosen_ TILEWIRE_GUARDED_BY(mutex_);
+  TimePoint last_comes_ TILEWIRE_GUARDED_BY(mutex_);  ///< of those who hold back
+  Clock::duration step_ TILEWIRE_GUARDED_BY(mutex_){}, least_ TILEWIRE_GUARDED_BY(mutex_){};
+};
+
+}  // namespace tilewire::rpc
