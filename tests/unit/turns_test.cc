@@ -21,7 +21,7 @@ class TurnsOf : public ::testing::Test {
   void Look(const Turns::Plan& plan) {
     for (const auto& one : connections_)
       if (now_ >= one->until.load()) turns_.Calls(one, now_);
-    sends_ = turns_.Count(now_);
+    sends_ = turns_.Count(now_).sends();
     turns_.Choose(now_, plan);
   }
   std::optional<Clock::duration> Asks(int connection) {
@@ -91,6 +91,26 @@ TEST_F(TurnsOf, WhoCallsNoMoreCountsNoMore) {
   now_ += milliseconds(5);
   Look({.share = 0.5, .step = milliseconds(16)});
   EXPECT_EQ(sends_, 0.5);
+}
+
+TEST_F(TurnsOf, ThoseThatAreGoneCountNoMore) {
+  Look({.share = 0.5, .step = milliseconds(16)});
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Asks(i));
+  connections_.erase(connections_.begin(), connections_.begin() + 4);
+  now_ += milliseconds(1);
+  Look({.share = 0.5, .step = milliseconds(16)});
+  EXPECT_EQ(sends_, 1);
+}
+
+TEST_F(TurnsOf, NewOnesAreAskedAsOften) {
+  Look({.share = 0.25, .step = milliseconds(16)});
+  int asked = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto one = std::make_shared<Turn>();
+    asked += turns_.Asks(one.get(), now_, turns_.Calls(one, now_)).has_value();
+    EXPECT_FALSE(turns_.Calls(one, now_)) << "it is new no more";
+  }
+  EXPECT_NEAR(asked, 75, 1);
 }
 
 /// Of eight connections a third is two and three in turns.

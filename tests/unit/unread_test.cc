@@ -99,9 +99,9 @@ class ThrottledUnread : public ::testing::Test {
 
   /// For which a connection is asked of which a call came a while ago.
   Clock::duration HoldOf(const std::shared_ptr<Turn>& turn) {
-    (void)throttle_.Asks(turn, now_);
+    auto hold = throttle_.Asks(turn, now_);
     Go(1, 100, 0, unread_);
-    const auto hold = throttle_.Asks(turn, now_);
+    if (!hold) hold = throttle_.Asks(turn, now_);
     return hold ? hold->hold : Clock::duration{};
   }
 

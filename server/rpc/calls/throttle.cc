@@ -138,11 +138,13 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   busy_.begun += now.begun;
   busy_.dropped += now.dropped;
   if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
+  // Slowly while connections take turns: what is done swings by as much as what waits does. All the same a
+  // server that stood for long was not slow all that time.
+  const double weight = share() < 1 ? std::min(kOften, 1 - std::exp(-busy_.seconds / kSlowly))
+                        : rate_ > 0 ? kOften
+                                    : 1;
   // What is refused because it is old takes the time of what would be done.
-  if (busy_.dropped <= busy_.begun)
-    rate_ += (busy_.begun / busy_.seconds - rate_) * (rate_ <= 0    ? 1
-                                                      : share() < 1 ? 1 - std::exp(-busy_.seconds / kSlowly)
-                                                                    : kOften);
+  if (busy_.dropped <= busy_.begun) rate_ += (busy_.begun / busy_.seconds - rate_) * weight;
   busy_ = {};
 }
 
@@ -201,8 +203,10 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
-  const double sends = turns_.Count(now);
-  if (sends < before - 1e-9) busy_then_ = now;  // more come yet
+  const Turns::Parts parts = turns_.Count(now);
+  const double sends = parts.sends();
+  if (parts.send + 1 <= before * (parts.send + parts.hold))
+    busy_then_ = now;  // more come again by themselves
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
   const double passed = window.seconds * (waits > target ? kWeightFull : 1);
   const double weight = before < 1 ? 1 - std::exp(-passed / kMean) : 1;
@@ -220,8 +224,12 @@ bool Throttle::Look(TimePoint now, double unread) {
       std::max(rate_ * sends_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
   const double made_up =
       waits > target ? 1 / (1 + (waits - target) / kMakeUp) : 1 + kLittle * (target - waits);
-  const double share = std::clamp(
-      can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), kLeastShare, 1.0);
+  // Where nothing waits one connection sends at least, or nobody would learn that there are not too many.
+  const double least = waits > target / 2
+                           ? kLeastShare
+                           : std::clamp(1.0 / std::max(parts.send + parts.hold, 1), kLeastShare, 0.5);
+  const double share =
+      std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);
   const int lines = lines_.load(std::memory_order_relaxed);
@@ -273,9 +281,9 @@ std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
 
 std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, TimePoint now) {
   if (late_ == Clock::duration{}) return std::nullopt;
-  turns_.Calls(turn, now);
+  const bool at_once = turns_.Calls(turn, now);
   if (share() >= 1) return std::nullopt;
-  const auto hold = turns_.Asks(turn.get(), now);
+  const auto hold = turns_.Asks(turn.get(), now, at_once);
   if (!hold) return std::nullopt;
   asked_.fetch_add(1, std::memory_order_relaxed);
   return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = *hold};

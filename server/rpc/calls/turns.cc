@@ -21,40 +21,45 @@ constexpr double kAnewSeconds = 0.02;
 
 }  // namespace
 
-void Turns::Calls(const std::shared_ptr<Turn>& turn, TimePoint now) {
+bool Turns::Calls(const std::shared_ptr<Turn>& turn, TimePoint now) {
   if (now - turn->seen.load(std::memory_order_relaxed) >= kFine)
     turn->seen.store(now, std::memory_order_relaxed);
-  if (turn->order.load(std::memory_order_relaxed) != 0) return;
+  if (turn->order.load(std::memory_order_relaxed) != 0) return false;
   const MutexLock lock(mutex_);
-  if (turn->order.load(std::memory_order_relaxed) != 0) return;
+  if (turn->order.load(std::memory_order_relaxed) != 0) return false;
   turn->order.store(next_++, std::memory_order_relaxed);
   turns_.push_back(turn);
+  new_ += 1 - share_;
+  if (new_ < 1) return false;
+  new_ -= 1;
+  return true;
 }
 
-double Turns::Count(TimePoint now) {
+Turns::Parts Turns::Count(TimePoint now) {
   const MutexLock lock(mutex_);
-  send_ = hold_ = 0;
+  parts_ = {};
   std::erase_if(turns_, [&](const std::shared_ptr<Turn>& turn) TILEWIRE_REQUIRES(mutex_) {
-    if (now < turn->until.load(std::memory_order_relaxed)) return ++hold_, false;
-    if (now - turn->seen.load(std::memory_order_relaxed) <= kGone) return ++send_, false;
+    if (turn.use_count() == 1) return true;  // the connection is gone
+    if (now < turn->until.load(std::memory_order_relaxed)) return ++parts_.hold, false;
+    if (now - turn->seen.load(std::memory_order_relaxed) <= kGone) return ++parts_.send, false;
     turn->order.store(0, std::memory_order_relaxed);
     return true;
   });
-  return send_ + hold_ > 0 ? static_cast<double>(send_) / (send_ + hold_) : 1;
+  return parts_;
 }
 
 void Turns::Choose(TimePoint now, const Plan& plan) {
   const MutexLock lock(mutex_);
-  const int all = std::max(send_ + hold_, 1);
+  const int all = std::max(parts_.send + parts_.hold, 1);
   const double may = plan.share * all;
   step_ = std::min<Clock::duration>(plan.step, kLongestCycle / all), least_ = plan.least;
   waiting_.store(plan.waiting, std::memory_order_relaxed);
   const double passed = Seconds(now - chosen_).count(), most = Seconds(step_).count();
-  if (passed > kAnewSeconds || send_ + hold_ == 0) surplus_ = 0;
-  chosen_ = now;
+  if (passed > kAnewSeconds || parts_.send + parts_.hold == 0) surplus_ = 0;
+  chosen_ = now, share_ = plan.share;
   // Between two numbers of connections now this and now that one, so that it comes right in the mean.
-  surplus_ = std::clamp(surplus_ + (send_ - may) * std::min(passed, kAnewSeconds), -most, most);
-  const int too_many = send_ - static_cast<int>(surplus_ > 0 ? std::floor(may) : std::ceil(may));
+  surplus_ = std::clamp(surplus_ + (parts_.send - may) * std::min(passed, kAnewSeconds), -most, most);
+  const int too_many = parts_.send - static_cast<int>(surplus_ > 0 ? std::floor(may) : std::ceil(may));
   orders_.clear();
   if (too_many > 0)
     for (const auto& turn : turns_)
@@ -67,11 +72,11 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
   last_asked_.store(*last, std::memory_order_relaxed);
 }
 
-std::optional<Clock::duration> Turns::Asks(Turn* turn, TimePoint now) {
+std::optional<Clock::duration> Turns::Asks(Turn* turn, TimePoint now, bool at_once) {
   const TimePoint until = turn->until.load(std::memory_order_relaxed);
   if (now < until) return AsksAgain(turn, until, now);
   const uint64_t order = turn->order.load(std::memory_order_relaxed);
-  if (order == 0 || order > last_asked_.load(std::memory_order_relaxed) ||
+  if (order == 0 || (!at_once && order > last_asked_.load(std::memory_order_relaxed)) ||
       turn->waiting.load(std::memory_order_relaxed) < waiting_.load(std::memory_order_relaxed))
     return std::nullopt;
   const MutexLock lock(mutex_);

@@ -17,11 +17,16 @@ namespace tilewire::rpc {
 /// come one by one. Thread-safe.
 class Turns {
  public:
-  /// A call of `turn` came.
-  void Calls(const std::shared_ptr<Turn>& turn, TimePoint now);
+  /// A call of `turn` came. True: it is the first one for a while, or ever, and had better be asked at once:
+  /// who comes newly is asked as often as the others, or else nobody would be who makes a connection a call.
+  bool Calls(const std::shared_ptr<Turn>& turn, TimePoint now);
 
-  /// The part of the connections that may send, of those that called lately or hold back.
-  double Count(TimePoint now);
+  struct Parts {
+    int send = 0, hold = 0;
+    double sends() const { return send + hold > 0 ? static_cast<double>(send) / (send + hold) : 1; }
+  };
+  /// Of the connections that called lately or hold back, those that may send and those that do not.
+  Parts Count(TimePoint now);
 
   struct Plan {
     double share = 1;         ///< of the connections, which are to send
@@ -32,8 +37,9 @@ class Turns {
   /// From now on.
   void Choose(TimePoint now, const Plan& plan);
 
-  /// For how long `turn`, of which a call has just come, is asked to hold others back, if it is.
-  std::optional<Clock::duration> Asks(Turn* turn, TimePoint now);
+  /// For how long `turn`, of which a call has just come, is asked to hold others back, if it is. `at_once`:
+  /// as Calls() said.
+  std::optional<Clock::duration> Asks(Turn* turn, TimePoint now, bool at_once = false);
 
  private:
   std::optional<Clock::duration> AsksAgain(Turn* turn, TimePoint until, TimePoint now);
@@ -45,7 +51,9 @@ class Turns {
   std::vector<std::shared_ptr<Turn>> turns_ TILEWIRE_GUARDED_BY(mutex_);  ///< that call or hold back
   std::vector<uint64_t> orders_ TILEWIRE_GUARDED_BY(mutex_);              ///< of those that may be asked
   uint64_t next_ TILEWIRE_GUARDED_BY(mutex_) = 1;
-  int send_ TILEWIRE_GUARDED_BY(mutex_) = 0, hold_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< connections
+  Parts parts_ TILEWIRE_GUARDED_BY(mutex_);  ///< as of the last Count
+  double share_ TILEWIRE_GUARDED_BY(mutex_) = 1;
+  double new_ TILEWIRE_GUARDED_BY(mutex_) = 0;      ///< connections that came newly and are still to be asked
   double surplus_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of what they sent for, seconds times connections
   TimePoint chosen_ TILEWIRE_GUARDED_BY(mutex_);
   TimePoint last_comes_ TILEWIRE_GUARDED_BY(mutex_);  ///< of those who hold back
