@@ -37,7 +37,7 @@ struct CallSpec {
   std::optional<RegionPlace> into;    ///< or go there
   const ResultSink& sink;
   const CallOptions& options;
-  const ConnectOptions& connect;
+  const ConnectOptions& connect;  ///< WithHeader
   Deadline deadline;
   SpanRecorder* recorder = nullptr;  ///< of a traced call
 
@@ -71,7 +71,9 @@ Status CheckToken(const std::string& address, const ConnectOptions& connect);
 /// headers cannot have, a request id of more than 128 characters.
 Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options);
 
-/// Deadline and metadata of a call.
+/// The options with their token as each call sends it, put together once.
+ConnectOptions WithHeader(ConnectOptions options);
+/// Deadline and metadata of a call; `connect` is WithHeader.
 void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
              grpc::ClientContext* context);
 

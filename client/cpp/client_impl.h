@@ -23,15 +23,15 @@ namespace tilewire::client {
 /// The connection for small calls. Thread-safe; shared by a client and what it owns at the server.
 struct Link {
   Link(const std::string& address, const ConnectOptions& options)
-      : connect(options),
+      : connect(WithHeader(options)),
         refused(CheckToken(address, options)),
         channel(MakeChannel(address, options)),
         device(v1::Device::NewStub(channel)),
         arrays(v1::Arrays::NewStub(channel)),
         regions(v1::Regions::NewStub(channel)) {}
 
-  const ConnectOptions connect;
-  const Status refused;  ///< why nothing may be sent to this server
+  const ConnectOptions connect;  ///< WithHeader
+  const Status refused;          ///< why nothing may be sent to this server
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::Device::Stub> device;
   const std::unique_ptr<v1::Arrays::Stub> arrays;

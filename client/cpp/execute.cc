@@ -65,6 +65,11 @@ Status CheckMetadata(const ConnectOptions& connect, const CallOptions& options) 
   return {};
 }
 
+ConnectOptions WithHeader(ConnectOptions options) {
+  if (!options.token.empty()) options.token.insert(0, "Bearer ");
+  return options;
+}
+
 void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline deadline,
              grpc::ClientContext* context) {
   if (deadline) {
@@ -73,7 +78,7 @@ void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
   }
   for (const auto& [key, value] : connect.metadata) context->AddMetadata(key, value);
-  if (!connect.token.empty()) context->AddMetadata("authorization", "Bearer " + connect.token);
+  if (!connect.token.empty()) context->AddMetadata("authorization", connect.token);
   if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
 }
 

@@ -143,8 +143,15 @@ TEST_F(RecentHeavy, ConnectionsAreBehindForAWhile) {
   Bring(1 << 20);
   for (int i = 0; i < 2; ++i) (void)Heavy(64 << 10);
   ASSERT_TRUE(behind());
+  account_.coming = 5;
+  EXPECT_EQ(account_.KeptWaiting(now_), 5);
   now_ += milliseconds(300);
   EXPECT_FALSE(behind());
+  EXPECT_EQ(account_.KeptWaiting(now_), 0) << "they wait for their line";
+  account_.round_trip_us = 2000;
+  EXPECT_EQ(account_.KeptWaiting(now_), 0);
+  account_.round_trip_us = 200;
+  EXPECT_EQ(account_.KeptWaiting(now_), 5) << "whose line is short";
 }
 
 TEST_F(Recent, WhoHasLightOnesTooIsNotTakenForHeavy) {

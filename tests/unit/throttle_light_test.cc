@@ -77,6 +77,17 @@ TEST_F(ThrottledLight, RefusingTheOldDoesNotMakeAServerSlow) {
   EXPECT_LE(hold->waits, milliseconds((1000 + static_cast<int>(waiting_.size())) * 11 / 10 / kDonePerMs));
 }
 
+/// What is on its way of light calls is what is read at a time.
+TEST_F(ThrottledLight, NobodyIsAskedBeforeHisTurnForWhatIsOnItsWay) {
+  (void)Flood(1000, 4);
+  ASSERT_LT(throttle_.share(), 1);
+  const auto youngest = std::ranges::max_element(connections_, {}, [&](const Connection& each) {
+    return now_ < each.turn->until.load() ? 0 : each.turn->order.load();
+  });
+  ASSERT_GE(now_, youngest->turn->until.load());
+  EXPECT_FALSE(throttle_.Asks(youngest->turn, now_, 100000));
+}
+
 /// Where the share goes up again those who were told to hold back do so for a while. Who took that for little
 /// to do would let too many come in the end.
 TEST_F(ThrottledLight, WhoStillHoldsBackIsNotTakenForNobody) {

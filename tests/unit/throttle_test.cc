@@ -131,6 +131,24 @@ TEST_F(Throttled, WhoseCallsHardlyWaitIsNotAskedBecauseOfOthers) {
   EXPECT_GT(asked, 0);
 }
 
+/// Where all who send are served alike.
+TEST_F(Throttled, OfWhomSoMuchIsOnItsWayThatItWouldWaitForLongIsAskedBeforeHisTurn) {
+  EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_, 100000)) << "there are not too many";
+  (void)Flood(1000, 4);
+  ASSERT_LT(throttle_.share(), 1);
+  int send = 0;
+  const Connection* youngest = nullptr;
+  for (const Connection& each : connections_) {
+    if (now_ < each.turn->until.load()) continue;
+    ++send;
+    if (youngest == nullptr || each.turn->order > youngest->turn->order) youngest = &each;
+  }
+  ASSERT_GT(send, 0);
+  const int third = 20 * kDonePerMs / 3 / send;
+  EXPECT_FALSE(throttle_.Asks(youngest->turn, now_, third / 2));
+  EXPECT_TRUE(throttle_.Asks(youngest->turn, now_, 2 * third));
+}
+
 TEST_F(Throttled, ItComesToItselfSoonAfterItStoodThoughFewCallsCome) {
   (void)Flood(1000, 2);
   stands_ = true;

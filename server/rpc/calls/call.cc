@@ -177,8 +177,11 @@ Status Call::HeldBackEarly() {
 }
 
 Status Call::HeldBack() {
-  const auto& turns = record_.account() ? record_.account()->turns : shared_->turns;
-  const auto hold = throttle().Asks(turns[static_cast<size_t>(weight_)], engine().timer().Now());
+  const TimePoint now = engine().timer().Now();
+  const ConnectionAccount* const account = record_.account().get();
+  const auto& turns = account != nullptr ? account->turns : shared_->turns;
+  const int coming = account != nullptr ? account->KeptWaiting(now) : 0;
+  const auto hold = throttle().Asks(turns[static_cast<size_t>(weight_)], now, coming);
   return hold ? Behind(job_class_, *hold, true) : Status();
 }
 

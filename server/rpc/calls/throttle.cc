@@ -53,6 +53,9 @@ constexpr std::chrono::seconds kLately{2};
 // Of the calls that can be done, as many are refused so: of who comes again at once, without holding back,
 // all would be, again and again, and be read in part each time.
 constexpr double kMostRefused = 0.5;
+// Of `late`: as long may those of one connection wait that are on their way, where all who send are served
+// alike: gRPC reads a piece of each in turns, so whose are many wait for longer than most.
+constexpr double kComing = 0.35, kLeastComing = 4;
 // Unread calls of which few are told from many by their number alone, where no crowd is: who sends large
 // messages has some of them under way.
 constexpr double kFewUnread = 16;
@@ -235,6 +238,8 @@ bool Throttle::Look(TimePoint now, double unread) {
   const int lines = lines_.load(std::memory_order_relaxed);
   // Half of an equal part is enough to count as one of the many.
   const bool many = seen_.load(std::memory_order_relaxed) && lines > 0;
+  const double most_coming = kComing * late * rate_ / std::max(parts.send, 1);
+  most_coming_.store(static_cast<int>(std::max(most_coming, kLeastComing)), std::memory_order_relaxed);
   turns_.Choose(
       now, {.share = share,
             .step = std::max<Clock::duration>(kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0))),
@@ -279,11 +284,12 @@ std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
   return Hold{.waits = waits, .hold = 2 * late_};
 }
 
-std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, TimePoint now) {
+std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming) {
   if (late_ == Clock::duration{}) return std::nullopt;
   const bool at_once = turns_.Calls(turn, now);
   if (share() >= 1) return std::nullopt;
-  const auto hold = turns_.Asks(turn.get(), now, at_once);
+  const bool much = crowd_ == 0 && coming > most_coming_.load(std::memory_order_relaxed);
+  const auto hold = turns_.Asks(turn.get(), now, at_once || much);
   if (!hold) return std::nullopt;
   asked_.fetch_add(1, std::memory_order_relaxed);
   return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = *hold};

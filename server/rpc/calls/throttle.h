@@ -60,8 +60,10 @@ class Throttle {
     Clock::duration hold{};   ///< for how long such calls had better not come
   };
   /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
-  /// of others wait than of its own, unless most of what waits is unread, whoever's it is. For each call.
-  std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now);
+  /// of others wait than of its own, unless most of what waits is unread, whoever's it is. Without a `crowd`
+  /// also before its turn, where so many of its calls are `coming` that they would wait for a third of `late`,
+  /// were all who send served alike. For each call.
+  std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
   /// Whether a call that waited for so long before it could begin had better be refused: calls that came
   /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
@@ -118,6 +120,7 @@ class Throttle {
   std::atomic<double> rate_now_{0};    ///< rate_; not 0 once there were too many
   std::atomic<int64_t> announced_{0};  ///< since the last look: calls that may send their messages,
   std::atomic<int64_t> refused_{0};    ///< and those that may not
+  std::atomic<int> most_coming_{0};    ///< of one connection
   std::atomic<TimePoint> too_many_{TimePoint{}};  ///< when there were, the last time
 
   Turns turns_;

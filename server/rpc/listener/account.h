@@ -32,6 +32,14 @@ struct ConnectionAccount {
 
   /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
   bool brings_heavy() const { return heavy_in_a_row.load(std::memory_order_relaxed) >= 8; }
+  /// Of the calls whose messages are still on their way those that wait for the server, not for their line:
+  /// all of who is that near, or behind.
+  int KeptWaiting(TimePoint now) const {
+    constexpr double kNearUs = 1000;
+    const double us = round_trip_us.load(std::memory_order_relaxed);
+    const bool waits = (us >= 0 && us < kNearUs) || now < behind.load(std::memory_order_relaxed);
+    return waits ? coming.load(std::memory_order_relaxed) : 0;
+  }
   void CountBrought(Weight weight, bool bulk) {
     last_is_bulk.store(bulk, std::memory_order_relaxed);
     if (weight == Weight::kLight)
