@@ -55,7 +55,7 @@ constexpr std::chrono::seconds kLately{2};
 constexpr double kMostRefused = 0.5;
 // Of `late`: as long may those of one connection wait that are on their way, where all who send are served
 // alike: gRPC reads a piece of each in turns, so whose are many wait for longer than most.
-constexpr double kComing = 0.35, kLeastComing = 4;
+constexpr double kComing = 0.35, kLeastComing = 8;
 // Unread calls of which few are told from many by their number alone, where no crowd is: who sends large
 // messages has some of them under way.
 constexpr double kFewUnread = 16;
