@@ -9,7 +9,7 @@
 namespace tilewire::client {
 namespace {
 
-// Whatever a server says: ours ask for a cycle of theirs at most, some 256 ms.
+// Whatever a server says: ours ask for half a second at most.
 constexpr std::chrono::minutes kLongestHold{1};
 constexpr std::array kFields{kSmallCallsWait, kBulkCallsWait};  // [whether bulk]
 

@@ -92,7 +92,7 @@ TEST_F(ThrottledMany, HoldBackForLongerSoThatFewAreRefused) {
   EXPECT_LE(sum.asked, 2000 * kDonePerMs / 5);
 }
 
-TEST_F(Throttled, AConnectionIsAskedOnceInACycleThoughItDoesNotHoldBack) {
+TEST_F(Throttled, AConnectionIsAskedOnceInATurnThoughItDoesNotHoldBack) {
   obey_ = false;
   const Sum sum = Flood(1000, 6);
   EXPECT_LE(sum.asked, 8 * 1000 / 32) << "of eight connections";
@@ -222,6 +222,20 @@ TEST_F(Throttled, WithoutALimitNobodyIsAsked) {
     ASSERT_FALSE(any.Look(now_));
     ASSERT_FALSE(any.Asks(turn, now_));
   }
+}
+
+TEST(ThrottledSlow, ConnectionsThatAreGoneAreForgottenThoughTheRateIsNotKnown) {
+  Throttle throttle(milliseconds(20));
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
+  std::deque<std::weak_ptr<Turn>> gone;
+  for (int i = 0; i < 1000; ++i) {
+    now += milliseconds(10);
+    const auto turn = std::make_shared<Turn>();
+    throttle.Look(now);
+    EXPECT_FALSE(throttle.Asks(turn, now));
+    gone.emplace_back(turn);
+  }
+  EXPECT_LE(std::ranges::count_if(gone, [](const auto& each) { return !each.expired(); }), 1);
 }
 
 /// A hundred calls a second, each of which is followed by refusals of those that were very old.

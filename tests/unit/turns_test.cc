@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -83,6 +84,7 @@ TEST_F(TurnsOf, WhoDoesNotHoldBackIsToldAgainForTheRest) {
 TEST_F(TurnsOf, WhoCallsNoMoreCountsNoMore) {
   Look({.share = 0.5, .step = milliseconds(16)});
   ASSERT_TRUE(Asks(0));
+  const auto all = connections_;  // they stay, and are silent
   connections_.resize(2);
   now_ += milliseconds(300);
   Look({.share = 0.5, .step = milliseconds(16)});
@@ -91,6 +93,41 @@ TEST_F(TurnsOf, WhoCallsNoMoreCountsNoMore) {
   now_ += milliseconds(5);
   Look({.share = 0.5, .step = milliseconds(16)});
   EXPECT_EQ(sends_, 0.5);
+}
+
+TEST_F(TurnsOf, OfThoseWhoseCallsWaitNoLargerPartIsAskedThanOfAll) {
+  connections_[2]->waiting = connections_[5]->waiting = 100;
+  Look({.share = 0.5, .step = milliseconds(16), .waiting = 10});
+  int asked = 0;
+  for (int i = 0; i < 8; ++i) asked += Asks(i).has_value();
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(TurnsOf, WhoHeldBackForLongIsNotTakenForGone) {
+  Look({.share = 0.5, .step = milliseconds(16), .least = milliseconds(400)});
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Asks(i));
+  now_ += milliseconds(460);
+  for (int i = 4; i < 8; ++i) EXPECT_FALSE(turns_.Calls(connections_[static_cast<size_t>(i)], now_));
+  EXPECT_EQ(turns_.Count(now_).send, 8);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_FALSE(turns_.Calls(connections_[static_cast<size_t>(i)], now_)) << "known";
+  now_ += milliseconds(300);
+  EXPECT_EQ(turns_.Count(now_).send, 0);
+}
+
+class TurnsOfMany : public TurnsOf {
+ protected:
+  TurnsOfMany() : TurnsOf(600) {}
+};
+
+TEST_F(TurnsOfMany, ComeAgainOneByOneToo) {
+  Look({.share = 0.5, .step = milliseconds(16)});
+  int asked = 0;
+  Clock::duration longest{};
+  for (int i = 0; i < 600; ++i)
+    if (const auto hold = Asks(i)) ++asked, longest = std::max(longest, *hold);
+  EXPECT_EQ(asked, 300);
+  EXPECT_NEAR(std::chrono::duration<double>(longest).count(), 0.256, 0.005);
 }
 
 TEST_F(TurnsOf, ThoseThatAreGoneCountNoMore) {

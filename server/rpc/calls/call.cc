@@ -127,8 +127,8 @@ Status Call::Comes(JobClass job) {
   if (passage_) passage_->Leaves();
   weight_ = weight;
   ConnectionAccount* const account = record_.account().get();
-  passage_.emplace(&throttle(),
-                   account != nullptr ? &account->turns[static_cast<size_t>(weight)]->waiting : nullptr);
+  const auto& turns = account != nullptr ? account->turns : shared_->turns;
+  passage_.emplace(&throttle(), &turns[static_cast<size_t>(weight)]->waiting);
   if (account != nullptr) account->CountBrought(weight, job == JobClass::kBulk);
   LookAround();
   return HeldBack();

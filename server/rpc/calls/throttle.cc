@@ -187,6 +187,7 @@ bool Throttle::Look(TimePoint now, double unread) {
                     .idle = window.idle || last_.idle};
   last_ = window;
   LearnRate(window, both);
+  const Turns::Parts parts = turns_.Count(now);
   if (rate_ <= 0) return false;
 
   const double in = both.came / both.seconds, late = Seconds(late_).count();
@@ -206,7 +207,6 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
-  const Turns::Parts parts = turns_.Count(now);
   const double sends = parts.sends();
   if (parts.send + 1 <= before * (parts.send + parts.hold))
     busy_then_ = now;  // more come again by themselves
@@ -291,7 +291,6 @@ std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, 
   const bool much = crowd_ == 0 && coming > most_coming_.load(std::memory_order_relaxed);
   const auto hold = turns_.Asks(turn.get(), now, at_once || much);
   if (!hold) return std::nullopt;
-  asked_.fetch_add(1, std::memory_order_relaxed);
   return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = *hold};
 }
 

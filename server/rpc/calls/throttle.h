@@ -61,8 +61,8 @@ class Throttle {
   };
   /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
   /// of others wait than of its own, unless most of what waits is unread, whoever's it is. Without a `crowd`
-  /// also before its turn, where so many of its calls are `coming` that they would wait for a third of
-  /// `late`, were all who send served alike. For each call.
+  /// also before its turn, where so many of its calls are `coming` more than eight, that they would wait for
+  /// a third of `late`, were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
   /// Whether a call that waited for so long before it could begin had better be refused: calls that came
@@ -106,7 +106,7 @@ class Throttle {
 
   const Clock::duration late_;
   const double crowd_;
-  std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0}, asked_{0};
+  std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0};
   std::atomic<int> very_old_{0};   ///< calls that were, since the last one began
   std::atomic<int> dropped_{0};    ///< calls that were refused as old, since the last look
   std::atomic<int> lines_{0};      ///< connections of which calls wait

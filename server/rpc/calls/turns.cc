@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kGone{250};
 // Until a connection is asked again where its calls keep coming: it sent them before it knew, for its clients
 // are far away or its socket was full, or the call that told it was given up.
 constexpr std::chrono::milliseconds kAgain{100};
-constexpr std::chrono::milliseconds kLeastHold{5}, kLongestCycle{512};
+constexpr std::chrono::milliseconds kLeastHold{5}, kLongestHold{512};
 constexpr std::chrono::milliseconds kFine{1};
 // Seconds after which what was sent before is of no account.
 constexpr double kAnewSeconds = 0.02;
@@ -40,8 +40,11 @@ Turns::Parts Turns::Count(TimePoint now) {
   parts_ = {};
   std::erase_if(turns_, [&](const std::shared_ptr<Turn>& turn) TILEWIRE_REQUIRES(mutex_) {
     if (turn.use_count() == 1) return true;  // the connection is gone
-    if (now < turn->until.load(std::memory_order_relaxed)) return ++parts_.hold, false;
-    if (now - turn->seen.load(std::memory_order_relaxed) <= kGone) return ++parts_.send, false;
+    const TimePoint until = turn->until.load(std::memory_order_relaxed);
+    if (now < until) return ++parts_.hold, false;
+    // Who held back has been able to call since then alone.
+    if (now - std::max(until, turn->seen.load(std::memory_order_relaxed)) <= kGone)
+      return ++parts_.send, false;
     turn->order.store(0, std::memory_order_relaxed);
     return true;
   });
@@ -52,7 +55,7 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
   const MutexLock lock(mutex_);
   const int all = std::max(parts_.send + parts_.hold, 1);
   const double may = plan.share * all;
-  step_ = std::min<Clock::duration>(plan.step, kLongestCycle / all), least_ = plan.least;
+  step_ = std::min<Clock::duration>(plan.step, Clock::duration(kLongestHold) / all), least_ = plan.least;
   waiting_.store(plan.waiting, std::memory_order_relaxed);
   const double passed = Seconds(now - chosen_).count(), most = Seconds(step_).count();
   if (passed > kAnewSeconds || parts_.send + parts_.hold == 0) surplus_ = 0;
@@ -67,7 +70,9 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
           turn->waiting.load(std::memory_order_relaxed) >= plan.waiting)
         orders_.push_back(turn->order.load(std::memory_order_relaxed));
   if (orders_.empty()) return last_asked_.store(0, std::memory_order_relaxed);
-  const auto last = orders_.begin() + std::min<std::ptrdiff_t>(too_many, std::ssize(orders_)) - 1;
+  // Where few may be asked they send as large a part as all: the most of what comes may be theirs.
+  const auto part = static_cast<int>(std::ceil((1 - plan.share) * static_cast<double>(orders_.size())));
+  const auto last = orders_.begin() + std::clamp<std::ptrdiff_t>(part, 1, too_many) - 1;
   std::nth_element(orders_.begin(), last, orders_.end());
   last_asked_.store(*last, std::memory_order_relaxed);
 }
@@ -80,10 +85,12 @@ std::optional<Clock::duration> Turns::Asks(Turn* turn, TimePoint now, bool at_on
       turn->waiting.load(std::memory_order_relaxed) < waiting_.load(std::memory_order_relaxed))
     return std::nullopt;
   const MutexLock lock(mutex_);
-  if (turn->order.load(std::memory_order_relaxed) != order) return std::nullopt;
+  if (turn->order.load(std::memory_order_relaxed) != order ||
+      now < turn->until.load(std::memory_order_relaxed))
+    return std::nullopt;  // another call of it was told meanwhile
   last_comes_ = std::clamp<TimePoint>(last_comes_ + step_,
-                                      now + std::min<Clock::duration>(std::max(step_, least_), kLongestCycle),
-                                      now + kLongestCycle);
+                                      now + std::min<Clock::duration>(std::max(step_, least_), kLongestHold),
+                                      now + kLongestHold);
   const Clock::duration hold = std::max<Clock::duration>(last_comes_ - now, kLeastHold);
   turn->until.store(now + hold, std::memory_order_relaxed);
   turn->told.store(now + std::min<Clock::duration>(hold, kAgain), std::memory_order_relaxed);

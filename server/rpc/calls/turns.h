@@ -18,7 +18,8 @@ namespace tilewire::rpc {
 class Turns {
  public:
   /// A call of `turn` came. True: it is the first one for a while, or ever, and had better be asked at once:
-  /// who comes newly is asked as often as the others, or else nobody would be who makes a connection a call.
+  /// of those that come newly as large a part is asked as of all, or else nobody would be who makes a
+  /// connection a call.
   bool Calls(const std::shared_ptr<Turn>& turn, TimePoint now);
 
   struct Parts {
