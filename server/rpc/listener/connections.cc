@@ -70,6 +70,7 @@ void Connections::Remove(Id id) {
     const auto account = accounts_.find(gone->peer.name);
     if (account != accounts_.end() && account->second == gone->account) accounts_.erase(account);
   }
+  gone.reset();  // first: who is told may count on its descriptor
   observer_->OnConnectionClosed();
 }
 
@@ -81,7 +82,9 @@ void Connections::Clear() {
     by_peer_.clear();
     accounts_.clear();
   }
-  for (size_t i = 0; i < gone.size(); ++i) observer_->OnConnectionClosed();
+  const size_t count = gone.size();
+  gone.clear();
+  for (size_t i = 0; i < count; ++i) observer_->OnConnectionClosed();
 }
 
 bool Connections::empty() const {
