@@ -85,6 +85,7 @@ TEST_F(ThrottledLight, NobodyIsAskedBeforeHisTurnForWhatIsOnItsWay) {
     return now_ < each.turn->until.load() ? 0 : each.turn->order.load();
   });
   ASSERT_GE(now_, youngest->turn->until.load());
+  youngest->turn->waiting += 1000;  // it may be asked
   EXPECT_FALSE(throttle_.Asks(youngest->turn, now_, 100000));
 }
 

@@ -61,7 +61,7 @@ class Throttle {
   };
   /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
   /// of others wait than of its own, unless most of what waits is unread, whoever's it is. Without a `crowd`
-  /// also before its turn, where so many of its calls are `coming` more than eight, that they would wait for
+  /// also before its turn, where more than eight of its calls are `coming`, so many that they would wait for
   /// a third of `late`, were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
