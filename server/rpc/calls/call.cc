@@ -119,6 +119,10 @@ Throttle& Call::throttle() {
   return shared_->throttles[static_cast<size_t>(weight_)];
 }
 
+const std::shared_ptr<Turn>& Call::turn() {
+  return (account() ? account()->turns : shared_->turns)[static_cast<size_t>(weight_)];
+}
+
 Status Call::Comes(JobClass job) {
   const bool heavy = job == JobClass::kBulk || message_bytes_ > kHeavyMessageBytes;
   const Weight weight = heavy ? Weight::kHeavy : Weight::kLight;
@@ -127,8 +131,7 @@ Status Call::Comes(JobClass job) {
   if (passage_) passage_->Leaves();
   weight_ = weight;
   ConnectionAccount* const account = record_.account().get();
-  const auto& turns = account != nullptr ? account->turns : shared_->turns;
-  passage_.emplace(&throttle(), &turns[static_cast<size_t>(weight)]->waiting);
+  passage_.emplace(&throttle(), &turn()->waiting);
   if (account != nullptr) account->CountBrought(weight, job == JobClass::kBulk);
   LookAround();
   return HeldBack();
@@ -179,9 +182,8 @@ Status Call::HeldBackEarly() {
 Status Call::HeldBack() {
   const TimePoint now = engine().timer().Now();
   const ConnectionAccount* const account = record_.account().get();
-  const auto& turns = account != nullptr ? account->turns : shared_->turns;
   const int coming = account != nullptr ? account->KeptWaiting(now) : 0;
-  const auto hold = throttle().Asks(turns[static_cast<size_t>(weight_)], now, coming);
+  const auto hold = throttle().Asks(turn(), now, coming);
   return hold ? Behind(job_class_, *hold, true) : Status();
 }
 

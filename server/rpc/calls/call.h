@@ -116,6 +116,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   Status LateStatus(Late why) const;
   /// Of the calls that it waits with.
   Throttle& throttle();
+  /// That of its connection for calls of its weight, or where there is none the one that all such share.
+  const std::shared_ptr<Turn>& turn();
   /// BUSY, since calls like it wait for so long. `others` had better not come for as long, either.
   Status Behind(JobClass job, const Throttle::Hold& hold, bool others);
   /// Counts the call among its connection's, or refuses it.
