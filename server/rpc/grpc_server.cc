@@ -1,5 +1,6 @@
 #include "server/rpc/grpc_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,11 +11,12 @@
 namespace tilewire::rpc {
 namespace {
 
-/// How closely calls follow each other whose next is waited for awake. Where there are few cores their
-/// clients need them.
-std::chrono::microseconds CloseCalls(int cores) {
-  constexpr int kFew = 3;
-  return std::chrono::microseconds(cores > kFew ? 400 : 0);
+/// Clients need few cores themselves. With a third of 4 and of 16 cores, and two at least, small calls were
+/// as many and as quick as with any other number (tests/bench/RESULTS.md).
+Crew::Options CrewFor(int cores) {
+  constexpr int kFew = 3, kPart = 3, kAtLeast = 2;
+  return {.close = std::chrono::microseconds(cores > kFew ? 400 : 0),
+          .together = std::max(kAtLeast, (cores + kPart - 1) / kPart)};
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   made->services_.Accept(first != nullptr ? first->calls_.get() : made->calls_.get(), made->streams_);
   try {
     if (first == nullptr) {
-      made->crew_ = std::make_unique<Crew>(made->calls_.get(), CloseCalls(options.threads));
+      made->crew_ = std::make_unique<Crew>(made->calls_.get(), CrewFor(options.threads));
       made->crew_->Start(options.threads);
     }
     for (const auto& streams : made->streams_) streams->Start();

@@ -1,4 +1,4 @@
-// Who serves a queue: the threads that take calls, and those of streams, which sleep while there are none.
+// The threads that take calls: how many are awake, who does what, and who waits in line.
 #include <grpcpp/alarm.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 
 #include "server/rpc/transport/coroutine.h"
 #include "server/rpc/transport/crew.h"
-#include "server/rpc/transport/queue_thread.h"
 #include "tests/unit/waiting.h"
 
 namespace tilewire::rpc {
@@ -89,7 +88,7 @@ TEST_F(CrewTest, WhoWaitsDoesItAll) {
 /// With that bound the first calls keep it awake for good: it serves all the same, and ends when it is told
 /// to. (That staying awake is worth it is a matter of time, for benchmarks.)
 TEST_F(CrewTest, WhoWaitsAwakeDoesWhatComesAndEnds) {
-  Crew crew(&queue_, std::chrono::hours(1));
+  Crew crew(&queue_, {.close = std::chrono::hours(1)});
   const Ended ended{&queue_};
   crew.Start(4);
   for (int i = 0; i < 200; ++i) {
@@ -118,6 +117,48 @@ TEST_F(CrewTest, WhoIsBusyIsRelieved) {
   const std::thread::id other = busy.get_future().get();
   EXPECT_NE(ThreadOfNext(), other);
   go_on.set_value();
+}
+
+/// A long call, then four small ones, every second of which stays: two threads have those, no third is
+/// called.
+TEST_F(CrewTest, OnlySomeServeSmallCallsTogether) {
+  std::promise<void> go_on;
+  const std::shared_future<void> allowed = go_on.get_future().share();
+  std::atomic<int> stay{0};
+  std::atomic<bool> last{false};
+  Works works;
+  const auto take_and_stay = [&, allowed](bool busy) {
+    Crew::Took(busy);
+    ++stay;
+    allowed.wait();
+  };
+  Crew crew(&queue_, {.close = std::chrono::hours(1), .together = 2});
+  const Ended ended{&queue_};
+  crew.Start(5);
+  EXPECT_TRUE(testing::Eventually([&] { return crew.resting() == 4; }));
+  works.Post(&queue_, [&] { take_and_stay(true); });
+  for (int small = 1; small <= 2; ++small) {
+    EXPECT_TRUE(testing::Eventually([&] { return stay == small; }));
+    works.Post(&queue_, [&] {
+      works.Post(&queue_, [&] { take_and_stay(false); });  // there before this one is done
+      Crew::Took(false);
+    });
+  }
+  EXPECT_TRUE(testing::Eventually([&] { return stay == 3; }));
+  works.Post(&queue_, [&] { last = true; });
+  EXPECT_TRUE(crew.resting() == 2 && !last);
+  go_on.set_value();
+  EXPECT_TRUE(testing::Eventually([&] { return last && crew.resting() == 3; })) << "two stay, awake";
+}
+
+/// However many waited awake, one is left when nothing comes any more.
+TEST_F(CrewTest, OneIsLeftOfThoseWhoWaitAwake) {
+  Works works;
+  Crew crew(&queue_, {.close = std::chrono::milliseconds(20), .together = 3});
+  const Ended ended{&queue_};
+  for (int i = 0; i < 500; ++i) works.Post(&queue_, [] { Crew::Took(false); });
+  crew.Start(4);
+  EXPECT_TRUE(testing::Eventually([&] { return crew.resting() == 3; }));
 }
 
 Detached Call(std::function<void()> begins, const void* whose = nullptr, bool busy = false) {
@@ -252,47 +293,6 @@ TEST(Crew, ServesAllThatIsLeftWhenItGoes) {
       queue.Shutdown();
     }
     EXPECT_EQ(done, 50) << threads << " threads";
-  }
-}
-
-class QueueThreadTest : public ::testing::Test {
- protected:
-  QueueThreadTest() : thread_(builder_.AddCompletionQueue()), server_(builder_.BuildAndStart()) {
-    thread_.Start();
-  }
-  ~QueueThreadTest() override { server_->Shutdown(); }
-
-  grpc::ServerBuilder builder_;
-  QueueThread thread_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
-TEST_F(QueueThreadTest, ServesWhileSomebodyIsThere) {
-  for (int i = 0; i < 100; ++i) {
-    const QueueThread::Stay stay(&thread_);
-    std::promise<void> done;
-    Post(thread_.queue(), [&] { done.set_value(); });
-    done.get_future().wait();
-  }
-}
-
-/// Whoever leaves last may be any thread: the one of the queue goes to sleep in either case.
-TEST_F(QueueThreadTest, SleepsWhenTheLastHasLeft) {
-  for (const bool from_outside : {true, false}) {
-    std::promise<void> left;
-    QueueThread::Stay stay(&thread_);
-    Post(thread_.queue(), [&, from_outside] {
-      if (!from_outside) stay = {};
-      left.set_value();
-    });
-    left.get_future().wait();
-    stay = {};
-    EXPECT_TRUE(testing::Eventually([&] { return thread_.asleep(); }));
-    std::atomic<bool> done{false};
-    Post(thread_.queue(), [&] { done = true; });
-    EXPECT_FALSE(done);
-    QueueThread::Stay again(&thread_);
-    EXPECT_TRUE(testing::Eventually([&] { return done.load(); }));
   }
 }
 

@@ -31,6 +31,7 @@ struct Duty {
   Event* kept = nullptr;     ///< Keep
   bool kept_ok = false;
   bool close = false;  ///< the last call came closely after what had been done before it
+  bool busy = false;   ///< for long, with one call
 };
 thread_local Duty duty;
 
@@ -58,11 +59,15 @@ void Crew::Took(bool busy) {
   if (duty.crew == nullptr) return;
   duty.close = duty.waited < duty.crew->close_;
   ++duty.taken;
-  duty.crew->CallAnother(busy || duty.taken > 1);
+  if (busy) {
+    duty.crew->WhoIsBusyCalls();
+  } else if (duty.taken > 1) {
+    duty.crew->WhoIsBehindCalls();
+  }
 }
 
 void Crew::StaysBusy() {
-  if (duty.crew != nullptr) duty.crew->CallAnother(true);
+  if (duty.crew != nullptr) duty.crew->WhoIsBusyCalls();
 }
 
 bool Crew::IsBehind() {
@@ -109,13 +114,27 @@ bool Crew::LetFirstGoOn() {
   return true;
 }
 
-void Crew::CallAnother(bool in_any_case) {
+void Crew::WhoIsBehindCalls() {
   const MutexLock lock(mutex_);
-  if ((waited_for_.load(std::memory_order_relaxed) && line_.empty()) || calls_ > 0 || resting_ == 0 ||
-      (!in_any_case && awake_ < 2))
-    return;
+  if (awake_ - busy_ < together_) Call();
+}
+
+void Crew::WhoIsBusyCalls() {
+  const MutexLock lock(mutex_);
+  if (!std::exchange(duty.busy, true)) ++busy_;
+  Call();
+}
+
+void Crew::Call() {
+  if ((watching_ > 0 && line_.empty()) || calls_ > 0 || resting_ == 0) return;
   ++calls_;
   called_.NotifyOne();
+}
+
+void Crew::WasBusy() {
+  const MutexLock lock(mutex_);
+  --busy_;
+  duty.busy = false;
 }
 
 void Crew::End() {
@@ -127,8 +146,9 @@ void Crew::End() {
 bool Crew::TakesTurn() {
   const MutexLock lock(mutex_);
   if (!line_.empty()) return false;
-  if (!waited_for_.load(std::memory_order_relaxed) && !ended_) {
-    waited_for_.store(true, std::memory_order_relaxed);
+  const bool beside_others = duty.close && watching_ < together_;
+  if (!asleep_.load(std::memory_order_relaxed) && !ended_ && (watching_ == 0 || beside_others)) {
+    ++watching_;
     return true;
   }
   ++resting_;
@@ -137,6 +157,7 @@ bool Crew::TakesTurn() {
   ++awake_;
   --resting_;
   if (calls_ > 0) --calls_;
+  duty.close = true;  // there is more than others can do
   return false;
 }
 
@@ -144,13 +165,14 @@ bool Crew::DoWhatIsThere() {
   void* tag = nullptr;
   bool ok = false;
   for (int events = 0; events < kEventsAtOnce || !has_line(); ++events) {
+    if (duty.busy) WasBusy();
     if (Event* const kept = std::exchange(duty.kept, nullptr)) {
       Awaited::OfThisThread().Leave();
       kept->Complete(duty.kept_ok);
       continue;
     }
-    // Another thread has what comes; gRPC 1.51 would lay this one down beside it, and wake it at once.
-    if (waited_for_.load(std::memory_order_relaxed)) {
+    // Another thread gets what comes; gRPC 1.51 would lay this one down beside it, and wake it at once.
+    if (asleep_.load(std::memory_order_relaxed)) {
       duty.taken = 0;
       return true;
     }
@@ -168,29 +190,38 @@ bool Crew::DoWhatIsThere() {
   return true;
 }
 
-bool Crew::Next(TimePoint begin, void** tag, bool* ok) const {
-  const TimePoint awake = duty.close ? begin + close_ : begin;
+Crew::Found Crew::Watch(void** tag, bool* ok) {
+  const TimePoint begin = Clock::now(), awake = duty.close ? begin + close_ : begin;
   while (Clock::now() < awake) {
     const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
-    if (next != grpc::CompletionQueue::TIMEOUT) return next == grpc::CompletionQueue::GOT_EVENT;
+    if (next != grpc::CompletionQueue::TIMEOUT) {
+      duty.waited = Clock::now() - begin;
+      return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent : Found::kEnd;
+    }
     sched_yield();  // whoever shares the core may have the next call to send
   }
   duty.close = false;
-  return queue_->Next(tag, ok);
+  {
+    const MutexLock lock(mutex_);
+    if (watching_ > 1) return Found::kNothing;
+    asleep_.store(true, std::memory_order_relaxed);
+  }
+  const bool got = queue_->Next(tag, ok);
+  duty.waited = Clock::now() - begin;
+  return got ? Found::kEvent : Found::kEnd;
 }
 
 bool Crew::DoNext() {
   void* tag = nullptr;
   bool ok = false;
-  const TimePoint begin = Clock::now();
-  const bool got = Next(begin, &tag, &ok);
-  duty.waited = Clock::now() - begin;
+  const Found found = Watch(&tag, &ok);
   {
     const MutexLock lock(mutex_);
-    waited_for_.store(false, std::memory_order_relaxed);
+    --watching_;
+    if (found != Found::kNothing) asleep_.store(false, std::memory_order_relaxed);
   }
-  if (got) static_cast<Event*>(tag)->Complete(ok);
-  return got;
+  if (found == Found::kEvent) static_cast<Event*>(tag)->Complete(ok);
+  return found != Found::kEnd;
 }
 
 void Crew::Run() {

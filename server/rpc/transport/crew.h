@@ -2,9 +2,12 @@
 //
 // gRPC 1.51 has one epoll set a process. Whichever thread waits in it reads what comes, and where that is for
 // another queue, or for another thread of this one, that thread has to be woken: 10 to 50 us on virtual
-// machines, more than a small call takes. So one thread waits, and does what it read itself; only when calls
-// come faster than one thread can do them, or one stays long, others join it. Where calls follow each other
-// closely it waits awake: a core that sleeps in between takes as long to wake as such a call to be served.
+// machines, more than a small call takes. So one thread waits, and does what it read itself. Where calls
+// follow each other closely it waits awake: a core that sleeps in between takes as long to wake as such a
+// call to be served. Only when small calls come faster than the threads awake can do them another joins, and
+// stays for as long as it finds some: threads that wait awake look by turns, and wake nobody. Some of the
+// cores do, since each call costs more the more do: what gRPC shares goes from core to core. Where one is
+// long with a call it is replaced.
 //
 // Where more calls come than its threads can do they wait in line (Turn), in the order in which they came.
 #pragma once
@@ -29,10 +32,15 @@ namespace tilewire::rpc {
 /// on several threads: what is served so must bear that. Thread-safe.
 class Crew {
  public:
-  /// `close`: where a call came less than this after there was nothing left to do, what comes next is waited
-  /// for awake, for as long.
-  explicit Crew(grpc::CompletionQueue* queue, std::chrono::microseconds close = {})
-      : queue_(queue), close_(close) {}
+  struct Options {
+    /// Where a call came less than this after there was nothing left to do, what comes next is waited for
+    /// awake, for as long.
+    std::chrono::microseconds close{};
+    int together = 1;  ///< threads that small calls may have at once, at most
+  };
+  explicit Crew(grpc::CompletionQueue* queue) : Crew(queue, Options{}) {}
+  Crew(grpc::CompletionQueue* queue, const Options& options)
+      : queue_(queue), close_(options.close), together_(options.together) {}
   /// After the queue's shutdown, and when nothing can start an operation on it any more: returns when it is
   /// empty.
   ~Crew();
@@ -46,8 +54,8 @@ class Crew {
   int resting() const;
 
   /// Said by whoever takes a call: another thread looks after the queue where this one is behind, because it
-  /// took a call before this one without finding the queue empty in between, where others have calls too, or
-  /// where it is `busy` with the call for long. No-op on other threads.
+  /// took a call before this one without finding the queue empty in between, or where it is `busy` with the
+  /// call for long. No-op on other threads.
   static void Took(bool busy);
   /// Said later by who turns out to be busy for long.
   static void StaysBusy();
@@ -91,26 +99,34 @@ class Crew {
   bool DoWhatIsThere();
   /// Waits for an event, and does that; false as above.
   bool DoNext();
-  /// The next event, waited for since `begin`; awake for a moment where calls follow each other closely.
-  /// False as above.
-  bool Next(TimePoint begin, void** tag, bool* ok) const;
-  /// Whether this thread is the one that waits. Else it rests until it is called, or the crew ends.
+  enum class Found : uint8_t { kEvent, kNothing, kEnd };
+  /// Waits for the next event; awake for a moment where calls follow each other closely, and then, where
+  /// others watch too, no longer (kNothing).
+  Found Watch(void** tag, bool* ok);
+  /// Whether this thread is one that waits for events. Else it rests until it is called, or the crew ends.
   bool TakesTurn();
-  void CallAnother(bool in_any_case);
+  void WhoIsBehindCalls();
+  void WhoIsBusyCalls();
+  /// Another one, unless somebody watches.
+  void Call() TILEWIRE_REQUIRES(mutex_);
+  void WasBusy();
   void End();
 
   grpc::CompletionQueue* const queue_;
   const std::chrono::microseconds close_;
+  const int together_;
   std::vector<std::thread> threads_;
   mutable Mutex mutex_;
   CondVar called_;
-  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< threads that do something, or wait at the queue
-  int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< threads that wait to be called
-  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< of them those that are called, not up yet
+  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< threads that do something, or watch
+  int busy_ TILEWIRE_GUARDED_BY(mutex_) = 0;      ///< of them those that are long with one call
+  int watching_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< and those that wait for an event
+  int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;   ///< threads that wait to be called
+  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< of them those that are called, not up yet
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
   std::atomic<size_t> line_length_{0};
-  std::atomic<bool> waited_for_{false};  ///< a thread waits at the queue; set with the mutex
+  std::atomic<bool> asleep_{false};  ///< the only one that watches sleeps in gRPC; set with the mutex
 };
 
 /// Awaits one gRPC operation of a call that the crew's thread looks after (`start` as of Operation). What is
