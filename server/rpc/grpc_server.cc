@@ -1,6 +1,5 @@
 #include "server/rpc/grpc_server.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,12 +10,12 @@
 namespace tilewire::rpc {
 namespace {
 
-/// Clients need few cores themselves. With a third of 4 and of 16 cores, and two at least, small calls were
-/// as many and as quick as with any other number (tests/bench/RESULTS.md).
+/// Few cores are shared with clients, or too slow to keep one awake. Else a third of them: with that of 4 and
+/// of 16 small calls were as many and as quick as with any other number (tests/bench/RESULTS.md).
 Crew::Options CrewFor(int cores) {
-  constexpr int kFew = 3, kPart = 3, kAtLeast = 2;
-  return {.close = std::chrono::microseconds(cores > kFew ? 400 : 0),
-          .together = std::max(kAtLeast, (cores + kPart - 1) / kPart)};
+  constexpr int kFew = 3, kPart = 3;
+  if (cores <= kFew) return {.together = 2};
+  return {.close = std::chrono::microseconds(400), .together = (cores + kPart - 1) / kPart, .in_a_row = 8};
 }
 
 }  // namespace

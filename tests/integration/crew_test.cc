@@ -148,7 +148,7 @@ TEST_F(CrewTest, OnlySomeServeSmallCallsTogether) {
   works.Post(&queue_, [&] { last = true; });
   EXPECT_TRUE(crew.resting() == 2 && !last);
   go_on.set_value();
-  EXPECT_TRUE(testing::Eventually([&] { return last && crew.resting() == 3; })) << "two stay, awake";
+  EXPECT_TRUE(testing::Eventually([&] { return last && crew.resting() == 4; })) << "one is enough to wait";
 }
 
 /// However many waited awake, one is left when nothing comes any more.

@@ -22,11 +22,16 @@ constexpr int kTakesAtOnce = 32;
 constexpr size_t kGoOnAtOnce = 4, kMostGoOnAtOnce = 64, kInLineForEach = 16;
 // Events before those in line have their turn, too.
 constexpr int kEventsAtOnce = 64;
+// A wait that is over sooner was none: to read a small call takes as long.
+constexpr std::chrono::microseconds kRead{30};
+// Whoever waits awake beside others and finds nothing for so long is one too many.
+constexpr std::chrono::microseconds kBeside{100};
 
 /// What the crew's thread that asks is doing.
 struct Duty {
   Crew* crew = nullptr;
   int taken = 0;             ///< calls since the queue was seen empty
+  int in_a_row = 0;          ///< calls since it last had to wait
   Clock::duration waited{};  ///< for an event, the last time that there was none
   Event* kept = nullptr;     ///< Keep
   bool kept_ok = false;
@@ -61,7 +66,7 @@ void Crew::Took(bool busy) {
   ++duty.taken;
   if (busy) {
     duty.crew->WhoIsBusyCalls();
-  } else if (duty.taken > 1) {
+  } else if (++duty.in_a_row % duty.crew->in_a_row_ == 0) {
     duty.crew->WhoIsBehindCalls();
   }
 }
@@ -157,7 +162,8 @@ bool Crew::TakesTurn() {
   ++awake_;
   --resting_;
   if (calls_ > 0) --calls_;
-  duty.close = true;  // there is more than others can do
+  duty.close = close_.count() > 0;  // there is more than others can do
+  duty.in_a_row = 0;
   return false;
 }
 
@@ -190,35 +196,52 @@ bool Crew::DoWhatIsThere() {
   return true;
 }
 
-Crew::Found Crew::Watch(void** tag, bool* ok) {
-  const TimePoint begin = Clock::now(), awake = duty.close ? begin + close_ : begin;
-  while (Clock::now() < awake) {
-    const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
-    if (next != grpc::CompletionQueue::TIMEOUT) {
-      duty.waited = Clock::now() - begin;
-      return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent : Found::kEnd;
+bool Crew::IsOneTooMany() {
+  if (watching_ < 2) return false;
+  --watching_;
+  duty.close = false;
+  return true;
+}
+
+Crew::Found Crew::WatchAwake(TimePoint begin, void** tag, bool* ok) {
+  for (Clock::duration waited{}; waited < close_; waited = Clock::now() - begin) {
+    if (waited >= kBeside) {
+      const MutexLock lock(mutex_);
+      if (IsOneTooMany()) return Found::kNothing;
     }
+    const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
+    if (next != grpc::CompletionQueue::TIMEOUT)
+      return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent : Found::kEnd;
     sched_yield();  // whoever shares the core may have the next call to send
   }
+  return WatchAsleep(tag, ok);
+}
+
+Crew::Found Crew::WatchAsleep(void** tag, bool* ok) {
   duty.close = false;
+  duty.in_a_row = 0;
   {
     const MutexLock lock(mutex_);
-    if (watching_ > 1) return Found::kNothing;
+    if (IsOneTooMany()) return Found::kNothing;
     asleep_.store(true, std::memory_order_relaxed);
   }
   const bool got = queue_->Next(tag, ok);
-  duty.waited = Clock::now() - begin;
+  const MutexLock lock(mutex_);
+  asleep_.store(false, std::memory_order_relaxed);
   return got ? Found::kEvent : Found::kEnd;
 }
 
 bool Crew::DoNext() {
   void* tag = nullptr;
   bool ok = false;
-  const Found found = Watch(&tag, &ok);
+  const TimePoint begin = Clock::now();
+  const Found found = duty.close ? WatchAwake(begin, &tag, &ok) : WatchAsleep(&tag, &ok);
+  if (found == Found::kNothing) return true;
+  duty.waited = Clock::now() - begin;
+  if (duty.waited >= kRead) duty.in_a_row = 0;
   {
     const MutexLock lock(mutex_);
     --watching_;
-    if (found != Found::kNothing) asleep_.store(false, std::memory_order_relaxed);
   }
   if (found == Found::kEvent) static_cast<Event*>(tag)->Complete(ok);
   return found != Found::kEnd;

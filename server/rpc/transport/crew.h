@@ -37,10 +37,11 @@ class Crew {
     /// awake, for as long.
     std::chrono::microseconds close{};
     int together = 1;  ///< threads that small calls may have at once, at most
+    int in_a_row = 2;  ///< small calls of one thread, after which it is behind
   };
   explicit Crew(grpc::CompletionQueue* queue) : Crew(queue, Options{}) {}
   Crew(grpc::CompletionQueue* queue, const Options& options)
-      : queue_(queue), close_(options.close), together_(options.together) {}
+      : queue_(queue), close_(options.close), together_(options.together), in_a_row_(options.in_a_row) {}
   /// After the queue's shutdown, and when nothing can start an operation on it any more: returns when it is
   /// empty.
   ~Crew();
@@ -53,9 +54,8 @@ class Crew {
   /// How many of its threads are not needed now.
   int resting() const;
 
-  /// Said by whoever takes a call: another thread looks after the queue where this one is behind, because it
-  /// took a call before this one without finding the queue empty in between, or where it is `busy` with the
-  /// call for long. No-op on other threads.
+  /// Said by whoever takes a call: another thread looks after the queue where this one took so many in a
+  /// row, without having to wait in between, or is `busy` with the call for long. No-op on other threads.
   static void Took(bool busy);
   /// Said later by who turns out to be busy for long.
   static void StaysBusy();
@@ -100,9 +100,10 @@ class Crew {
   /// Waits for an event, and does that; false as above.
   bool DoNext();
   enum class Found : uint8_t { kEvent, kNothing, kEnd };
-  /// Waits for the next event; awake for a moment where calls follow each other closely, and then, where
-  /// others watch too, no longer (kNothing).
-  Found Watch(void** tag, bool* ok);
+  /// The next event, waited for since `begin`; kNothing: others watch, too, and are enough.
+  Found WatchAwake(TimePoint begin, void** tag, bool* ok);
+  Found WatchAsleep(void** tag, bool* ok);
+  bool IsOneTooMany() TILEWIRE_REQUIRES(mutex_);
   /// Whether this thread is one that waits for events. Else it rests until it is called, or the crew ends.
   bool TakesTurn();
   void WhoIsBehindCalls();
@@ -114,7 +115,7 @@ class Crew {
 
   grpc::CompletionQueue* const queue_;
   const std::chrono::microseconds close_;
-  const int together_;
+  const int together_, in_a_row_;
   std::vector<std::thread> threads_;
   mutable Mutex mutex_;
   CondVar called_;
