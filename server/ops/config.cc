@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -146,7 +147,7 @@ ParseOutcome Complain(std::string_view message) {
 ParseOutcome PrintToken(const CLI::App& app) {
   const auto expires = app.get_option("--expires")->results();
   const auto made = rpc::MakeToken(app.get_option("--make-token")->results().front(),
-                                   expires.empty() ? "" : expires.front());
+                                   expires.empty() ? "" : expires.front(), std::chrono::system_clock::now());
   if (!made) return Complain("--make-token: " + std::string(made.error().message()));
   std::cout << made->line << "\n" << std::flush;
   std::cerr << made->token << "\n";

@@ -67,6 +67,25 @@ TEST(Tokens, WhatWasFoundRightOnceIsStillTheOnlyRightOne) {
   EXPECT_FALSE(Tokens::Parse(Line("ann"))->Check(nobodys, {})) << "what stands for no secret is none";
 }
 
+/// The old token and the new one, until the old line goes: neither is the other's, nor takes its expiry.
+TEST(Tokens, ANameMayHaveTwo) {
+  const std::string other = std::string("ann ") + kSalt + " " + Hex(Sha256Of(kSalt, "other")) + "\n";
+  const WallTime late = WallTime::max();
+  for (const std::string& both :
+       {Line("ann", " 2027-02-28T23:59:59Z") + other, other + Line("ann", " 2027-02-28T23:59:59Z")}) {
+    const auto tokens = Tokens::Parse(both + Line("bob")).value();
+    EXPECT_EQ(tokens.size(), 2u);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(tokens.Check("ann.secret", {}), "ann");
+      EXPECT_EQ(tokens.Check("ann.other", {}), "ann");
+      EXPECT_EQ(tokens.Check("ann.other", late), "ann");
+      EXPECT_EQ(tokens.Check("ann.secret", late).error().detail()->value, "expired");
+      EXPECT_FALSE(tokens.Check("ann.othe", {}));
+      EXPECT_FALSE(tokens.Check("bob.other", {}));
+    }
+  }
+}
+
 TEST(Tokens, TheExpiryIsTheFirstSecondOut) {
   const auto tokens = Tokens::Parse(Line("ann", " 2027-02-28T23:59:59Z")).value();
   const WallTime end = std::chrono::sys_days(std::chrono::year(2027) / 3 / 1) - std::chrono::seconds(1);
@@ -92,7 +111,7 @@ TEST(Tokens, MistakesAreNamedWithTheirLine) {
       {"ann 0123456789abcdef " + hash + " 2027-01-01T24:00:00Z", "line 2: the expiry"},
       {"ann 0123456789abcdef " + hash + " 2027-01-01 00:00:00Z", "line 2: NAME SALT SHA256"},
       {"ann 0123456789abcdef " + hash + " 2027-01-01T00:00:00+01:00", "line 2: the expiry"},
-      {Line("bob"), "line 2: bob is there twice"}};
+      {Line("bob") + Line("bob"), "line 3: bob is there a third time"}};
   for (const auto& [line, told] : all) {
     const auto tokens = Tokens::Parse(Line("bob") + line);
     ASSERT_FALSE(tokens) << line;
@@ -102,8 +121,8 @@ TEST(Tokens, MistakesAreNamedWithTheirLine) {
 }
 
 TEST(MakeToken, IsGoodUntilItExpires) {
-  const NewToken made = MakeToken("ann", "").value(),
-                 other = MakeToken("ann", "2027-01-31T12:00:00Z").value();
+  const NewToken made = MakeToken("ann", "", {}).value(),
+                 other = MakeToken("ann", "2027-01-31T12:00:00Z", {}).value();
   EXPECT_NE(made.token, other.token);
   EXPECT_EQ(made.token.size(), 4 + 32u);
   EXPECT_EQ(made.line.find(made.token.substr(4)), std::string::npos) << "the line does not tell the token";
@@ -116,9 +135,13 @@ TEST(MakeToken, IsGoodUntilItExpires) {
 
 TEST(MakeToken, NamesThatCannotStandInTheFileAreRefused) {
   for (const std::string name : {"", "#ann", "a b", "a.b", "ann\n", "x y z"})
-    EXPECT_FALSE(MakeToken(name, "")) << name;
+    EXPECT_FALSE(MakeToken(name, "", {})) << name;
   for (const std::string expires : {"tomorrow", "2027-01-31", "2027-13-31T12:00:00Z"})
-    EXPECT_FALSE(MakeToken("ann", expires)) << expires;
+    EXPECT_FALSE(MakeToken("ann", expires, {})) << expires;
+  const WallTime end = std::chrono::sys_days(std::chrono::year(2027) / 1 / 31) + std::chrono::hours(12);
+  EXPECT_TRUE(MakeToken("ann", "2027-01-31T12:00:00Z", end - std::chrono::seconds(1)));
+  EXPECT_EQ(MakeToken("ann", "2027-01-31T12:00:00Z", end).error().message(),
+            "the expiry is 2027-01-31T12:00:00Z, which is over");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace tilewire::rpc {
 namespace {
 
 constexpr size_t kMinSaltDigits = 16, kMaxSaltDigits = 64, kMaxNameBytes = 128;
+constexpr size_t kMostLines = 2;  // of a name
 constexpr size_t kNewSaltBytes = 16;
 constexpr size_t kNewSecretBytes = 24, kNewSecretDigits = 32;
 constexpr std::string_view kBlanks = " \t\r";
@@ -162,28 +163,39 @@ Result<Tokens> Tokens::Parse(std::string_view text) {
     const std::string where = "line " + std::to_string(number) + ": ";
     if (!parsed)
       return Fail(Status(Code::kInvalidArgument, "BAD_VALUE", where + std::string(parsed.error().message())));
-    const std::string name = parsed->first;
-    if (!tokens.by_name_.insert(*std::move(parsed)).second)
-      return Fail(Status(Code::kInvalidArgument, "BAD_VALUE", where + name + " is there twice"));
+    auto& [name, entry] = *parsed;
+    std::vector<Entry>& entries = tokens.by_name_[name];
+    if (entries.size() == kMostLines)
+      return Fail(Status(Code::kInvalidArgument, "BAD_VALUE",
+                         where + name + " is there a third time; a name has two lines at most"));
+    entries.push_back(std::move(entry));
   }
   return tokens;
 }
 
 Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
-  static const Entry nobody{.salt = std::string(kMinSaltDigits, '0')};  // takes as long as anybody
+  // Whoever has no line, or no second one, takes as long as who has both.
+  static const Entry nobody{.salt = std::string(kMinSaltDigits, '0')};
   const size_t dot = token.find('.');
   const bool formed = dot != token.npos && dot + 1 < token.size();
   const auto found = formed ? by_name_.find(token.substr(0, dot)) : by_name_.end();
-  const bool known = found != by_name_.end();
-  const Entry& entry = known ? found->second : nobody;
+  const size_t lines = found == by_name_.end() ? 0 : found->second.size();
   const std::string_view secret = formed ? token.substr(dot + 1) : token;
-  if (!entry.proven->Is(secret)) {
-    const Sha256 hash = Sha256Of(entry.salt, secret);
-    const bool right = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
-    if (!known || !right) return Refused("unknown");
+  const auto entry = [&](size_t i) -> const Entry& { return i < lines ? found->second[i] : nobody; };
+
+  const Entry* right = nullptr;
+  for (size_t i = 0; i < kMostLines; ++i)
+    if (entry(i).proven->Is(secret)) right = &entry(i);
+  if (right == nullptr) {
+    for (size_t i = 0; i < kMostLines; ++i) {
+      const Sha256 hash = Sha256Of(entry(i).salt, secret);
+      const bool same = CRYPTO_memcmp(hash.data(), entry(i).hash.data(), hash.size()) == 0;
+      if (same && i < lines) right = &entry(i);
+    }
+    if (right == nullptr) return Refused("unknown");
   }
-  if (entry.expires && now >= *entry.expires) return Refused("expired");
-  entry.proven->Set(secret);
+  if (right->expires && now >= *right->expires) return Refused("expired");
+  right->proven->Set(secret);
   return found->first;
 }
 
@@ -209,7 +221,7 @@ std::string NewSecret() {
 
 }  // namespace
 
-Result<NewToken> MakeToken(std::string_view name, std::string_view expires) {
+Result<NewToken> MakeToken(std::string_view name, std::string_view expires, WallTime now) {
   if (!IsTokenName(name))
     return Fail(Status(Code::kInvalidArgument, "BAD_VALUE",
                        "the name must be 1 to 128 letters, digits, '-' and '_'"));
@@ -219,6 +231,9 @@ Result<NewToken> MakeToken(std::string_view name, std::string_view expires) {
   if (!expires.empty()) made.line += " " + std::string(expires);
   const auto parsed = Tokens::Parse(made.line);  // the one judge of times
   if (!parsed) return Fail(parsed.error());
+  if (!parsed->Check(made.token, now))
+    return Fail(Status(Code::kInvalidArgument, "BAD_VALUE",
+                       "the expiry is " + std::string(expires) + ", which is over"));
   return made;
 }
 

@@ -1,8 +1,9 @@
 // Bearer tokens: the operator's file, which has no token in it but salted hashes of their secrets. No gRPC
 // here.
 //
-// A token is NAME.SECRET; the name finds the line, so that a call costs one hash at most, however many tokens
-// there are. A line of the file is
+// A token is NAME.SECRET; the name finds the line, so that a call costs two hashes at most, however many
+// tokens there are: a name may have two lines, so that its new token is good before the old one goes. A line
+// of the file is
 //
 //   NAME SALT SHA256 [EXPIRES]
 //
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kernels/array/status.h"
 
@@ -34,7 +36,7 @@ using WallTime = std::chrono::system_clock::time_point;
 class Tokens {
  public:
   /// Of a file's text. INVALID_ARGUMENT with the number of the first line that is wrong, and never a hash:
-  /// a word that is none, a name that is there twice. No lines at all are fine: then no token is good.
+  /// a word that is none, a name that is there three times. No lines at all are fine: then no token is good.
   static Result<Tokens> Parse(std::string_view text);
 
   /// The name that a token stands for. UNAUTHENTICATED `IDENTITY`: unknown, wrong or expired; the message
@@ -42,6 +44,7 @@ class Tokens {
   /// is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 
+  /// Of names.
   size_t size() const { return by_name_.size(); }
 
  private:
@@ -66,7 +69,7 @@ class Tokens {
   };
   static Result<std::pair<std::string, Entry>> ParseLine(std::string_view line);
 
-  std::map<std::string, Entry, std::less<>> by_name_;
+  std::map<std::string, std::vector<Entry>, std::less<>> by_name_;  ///< one or two each
 };
 
 /// What `tilewired --make-token` gives.
@@ -75,8 +78,9 @@ struct NewToken {
   std::string line;   ///< for the file
 };
 
-/// `expires`: as in the file; empty: never. INVALID_ARGUMENT where the name or the time cannot stand there.
-Result<NewToken> MakeToken(std::string_view name, std::string_view expires);
+/// `expires`: as in the file; empty: never. INVALID_ARGUMENT where the name or the time cannot stand there,
+/// or the time is over `now`.
+Result<NewToken> MakeToken(std::string_view name, std::string_view expires, WallTime now);
 
 /// That many random bytes in hexadecimal digits, fit for secrets. Thread-safe.
 std::string RandomHex(size_t bytes);
