@@ -134,8 +134,9 @@ int Check(const ops::Config& config) {
   for (const auto& [name, nearest] : UnknownVariables(environ))
     std::fprintf(stderr, "tilewired: warning: unknown environment variable %s; the nearest known one is %s\n",
                  name.c_str(), std::string(nearest).c_str());
-  if (const std::string doubt = Doubt(config); !doubt.empty())
-    std::fprintf(stderr, "tilewired: warning: %s\n", doubt.c_str());
+  std::vector<std::string> doubts = (*files)->Doubts(std::chrono::system_clock::now());
+  if (std::string doubt = Doubt(config); !doubt.empty()) doubts.push_back(std::move(doubt));
+  for (const std::string& doubt : doubts) std::fprintf(stderr, "tilewired: warning: %s\n", doubt.c_str());
   std::puts("tilewired: the configuration is valid");
   return 0;
 }

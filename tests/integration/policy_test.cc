@@ -280,7 +280,8 @@ TEST_F(PolicyTest, ProgramsDoNotStartWithOneThatIsWrong) {
   Program right(check);
   EXPECT_EQ(right.Wait(60), 0) << right.err();
   EXPECT_EQ(right.out(), "tilewired: the configuration is valid\n");
-  EXPECT_EQ(right.err(), "");
+  EXPECT_EQ(right.err(), "tilewired: warning: --policy is " + credentials_.files.Path("policy.json") +
+                             ", where rules[1] names token:ann, and --tokens has no such name\n");
   setenv("TILEWIRE_LISTN", "localhost:1", 1);
   Program misspelt(check);
   unsetenv("TILEWIRE_LISTN");

@@ -1,6 +1,7 @@
 // Files of credentials: what is wrong with them, and that changes are taken when they are whole.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -178,6 +179,30 @@ TEST_F(CredentialFilesTest, KeysOfTokensAreRefusedWhole) {
   EXPECT_EQ(TakeTold(), (Told{{true, "new keys of --jwks are used"}}));
   EXPECT_EQ(files->for_calls()->jwks->Check(sign(second, "2"), now), "ann");
   EXPECT_FALSE(files->for_calls()->jwks->Check(sign(first, "1"), now)) << "though it was good before";
+}
+
+/// At the start, and when there is something new.
+TEST_F(CredentialFilesTest, DoubtsAreTold) {
+  const auto files = Open().value();
+  EXPECT_TRUE(files->Doubts(std::chrono::system_clock::now()).empty());
+  const auto ends = files->Doubts(std::chrono::system_clock::now() + std::chrono::hours(24 * 365 * 100));
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_TRUE(ends[0].starts_with("--tls-cert is " + files_.Path("cert.pem") +
+                                  ", whose certificate was good until 2"))
+      << ends[0];
+  const auto early = files->Doubts({});
+  ASSERT_EQ(early.size(), 1u);
+  EXPECT_NE(early[0].find("whose certificate is good from 2"), std::string::npos) << early[0];
+
+  Put(authority_.Issue({.common_name = "late", .expired = true}));
+  files->Look();
+  const Told told = TakeTold();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0], std::pair(true, std::string("new certificates are used")));
+  EXPECT_NE(told[1].second.find("was good until"), std::string::npos) << told[1].second;
+  EXPECT_FALSE(told[1].first);
+  files->Look();
+  EXPECT_TRUE(TakeTold().empty()) << "once";
 }
 
 TEST(CredentialFiles, WithoutPathsThereIsNothing) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "server/rpc/identity/tokens.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -160,6 +163,32 @@ TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
   for (const auto& [text, complaint] : kWrong)
     EXPECT_EQ(Complaint(text).substr(0, std::string(complaint).size()), complaint)
         << text << ": " << Complaint(text);
+}
+
+TEST(Policy, WhatCannotBeMeantIsDoubted) {
+  const std::string line = "ann 0123456789abcdef " + std::string(64, 'a');
+  const Tokens tokens = Tokens::Parse(line).value();
+  using Doubts = std::vector<std::string>;
+  EXPECT_EQ(Parsed(R"({"rules": []})").Doubts(&tokens),
+            Doubts{"there are no rules, so that nobody may do anything"});
+  const Policy policy = Parsed(R"({"groups": {"lab": ["token:ann", "cn:a*"]}, "rules": [
+      {"who": ["token:ann", "token:b*", "token:eve"], "methods": ["*"]},
+      {"who": ["lab", "token:bob"], "methods": ["*"]},
+      {"who": ["cn:ab*", "cn:b*"], "methods": ["*"]},
+      {"who": ["*"], "methods": ["*"]},
+      {"who": ["anonymous"], "methods": ["*"]}]})");
+  EXPECT_EQ(policy.Doubts(&tokens), (Doubts{"rules[0] names token:eve, and --tokens has no such name",
+                                            "rules[1] names token:ann, for whom rules[0] counts",
+                                            "rules[1] names token:bob, for whom rules[0] counts",
+                                            "rules[1] names token:bob, and --tokens has no such name",
+                                            "rules[2] names cn:ab*, for whom rules[1] counts",
+                                            "rules[4] names anonymous, for whom rules[3] counts"}));
+  EXPECT_EQ(Parsed(R"({"rules": [{"who": ["token:ann"], "methods": ["*"]}]})").Doubts(nullptr),
+            Doubts{"rules[0] names token:ann, and --tokens has no such name"});
+  EXPECT_EQ(Parsed(R"({"rules": [{"who": ["token:ann", "cn:b"], "methods": ["*"]},
+                                 {"who": ["cn:*", "token:*"], "methods": ["*"]}]})")
+                .Doubts(&tokens),
+            Doubts{});
 }
 
 TEST(Policy, NoTextIsMoreThanAComplaint) {

@@ -47,6 +47,7 @@ CredentialFiles::~CredentialFiles() {
 
 void CredentialFiles::Start() {
   if (!has_tls() && paths_.tokens.empty() && paths_.jwks.empty() && paths_.policy.empty()) return;
+  TellDoubts();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -66,19 +67,37 @@ void CredentialFiles::Run() {
 
 void CredentialFiles::Look() {
   const MutexLock lock(look_mutex_);
-  TellOf("certificates", TakeTls());
-  TellOf("tokens", TakeTokens());
-  TellOf("keys of --jwks", TakeJwks());
-  TellOf("rules of the policy", TakePolicy());
+  bool fresh = TellOf("certificates", TakeTls());
+  fresh |= TellOf("tokens", TakeTokens());
+  fresh |= TellOf("keys of --jwks", TakeJwks());
+  fresh |= TellOf("rules of the policy", TakePolicy());
+  if (fresh) TellDoubts();
 }
 
-void CredentialFiles::TellOf(std::string_view what, const Result<bool>& taken) const {
+std::vector<std::string> CredentialFiles::Doubts(WallTime now) const {
+  std::vector<std::string> doubts;
+  if (const auto pems = tls())
+    if (std::string doubt = DoubtOfTls(paths_.tls, *pems, now); !doubt.empty())
+      doubts.push_back(std::move(doubt));
+  const auto credentials = for_calls();
+  if (credentials->policy)
+    for (const std::string& doubt : credentials->policy->Doubts(credentials->tokens.get()))
+      doubts.push_back("--policy is " + paths_.policy + ", where " + doubt);
+  return doubts;
+}
+
+void CredentialFiles::TellDoubts() const {
+  for (const std::string& doubt : Doubts(std::chrono::system_clock::now())) tell_(false, doubt);
+}
+
+bool CredentialFiles::TellOf(std::string_view what, const Result<bool>& taken) const {
   if (!taken) {
     tell_(false, std::string(what) + " have changed and cannot be used, so the old ones stay: " +
                      std::string(taken.error().message()));
   } else if (*taken) {
     tell_(true, "new " + std::string(what) + " are used");
   }
+  return taken && *taken;
 }
 
 Result<bool> CredentialFiles::TakeTls() {

@@ -58,6 +58,10 @@ class CredentialFiles {
   /// Takes what is new since the last look.
   void Look();
 
+  /// What can be used and is surely not meant, as of `now`: told of by the thread too, when there is
+  /// something new.
+  std::vector<std::string> Doubts(WallTime now) const;
+
   bool has_tls() const { return !paths_.tls.certificate.empty(); }
   /// Null where the server speaks in clear. Another pointer when there is something new.
   std::shared_ptr<const TlsPems> tls() const;
@@ -84,7 +88,9 @@ class CredentialFiles {
   /// From now on calls are judged by this one too.
   template <typename T>
   void Use(std::shared_ptr<const T> CallCredentials::*which, T fresh) TILEWIRE_REQUIRES(look_mutex_);
-  void TellOf(std::string_view what, const Result<bool>& taken) const;
+  /// Whether there is something new.
+  bool TellOf(std::string_view what, const Result<bool>& taken) const;
+  void TellDoubts() const;
   void Run();
 
   const CredentialPaths paths_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/rpc/identity/tokens.h"
+
 namespace tilewire::rpc {
 namespace {
 
@@ -9,7 +11,32 @@ bool Names(std::string_view who, std::string_view identity) {
   return who.ends_with('*') ? identity.starts_with(who.substr(0, who.size() - 1)) : who == identity;
 }
 
+/// Whether all whom `later` names are named by `who`.
+bool Covers(std::string_view who, std::string_view later) {
+  return who == later || Names(who, later.ends_with('*') ? later.substr(0, later.size() - 1) : later);
+}
+
 }  // namespace
+
+std::vector<std::string> Policy::Doubts(const Tokens* tokens) const {
+  if (rules_.empty()) return {"there are no rules, so that nobody may do anything"};
+  constexpr std::string_view kToken = "token:";
+  std::vector<std::string> doubts;
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    for (const std::string& who : rules_[i].who) {
+      const std::string has = "rules[" + std::to_string(i) + "] names " + who;
+      for (size_t before = 0; before < i; ++before)
+        if (std::ranges::any_of(rules_[before].who, [&](const auto& other) { return Covers(other, who); })) {
+          doubts.push_back(has + ", for whom rules[" + std::to_string(before) + "] counts");
+          break;
+        }
+      if (!who.starts_with(kToken) || who.ends_with('*')) continue;
+      if (tokens == nullptr || !tokens->Has(std::string_view(who).substr(kToken.size())))
+        doubts.push_back(has + ", and --tokens has no such name");
+    }
+  }
+  return doubts;
+}
 
 Policy::Ruling Policy::For(std::string_view identity) const {
   const auto rule = std::ranges::find_if(rules_, [&](const Rule& each) {

@@ -38,6 +38,8 @@ struct PolicyLimits {
 };
 
 /// One reading of the file. Immutable, so thread-safe.
+class Tokens;
+
 class Policy {
  public:
   class Ruling;
@@ -49,6 +51,10 @@ class Policy {
 
   /// What a caller (Identity::Text()) may. A view of this and of that text.
   Ruling For(std::string_view identity) const;
+
+  /// What is allowed, and surely not meant: no rules, names that a rule before has already, names of tokens
+  /// that there are not. `tokens`: null where none are taken.
+  std::vector<std::string> Doubts(const Tokens* tokens) const;
 
   size_t size() const { return rules_.size(); }
 

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
+#include <optional>
 
 namespace tilewire::rpc {
 namespace {
@@ -57,7 +59,33 @@ Result<Certificate> FirstCertificate(const std::string& flag, const std::string&
   return first;
 }
 
+std::optional<time_t> TimeOf(const ASN1_TIME* time) {
+  tm fields{};
+  if (ASN1_TIME_to_tm(time, &fields) != 1) return std::nullopt;
+  return timegm(&fields);
+}
+
+std::string TimeText(time_t time) {
+  tm fields{};
+  std::array<char, sizeof "9999-12-31T23:59:59Z" + 8> text{};
+  std::strftime(text.data(), text.size(), "%FT%TZ", gmtime_r(&time, &fields));
+  return text.data();
+}
+
 }  // namespace
+
+std::string DoubtOfTls(const TlsPaths& paths, const TlsPems& pems,
+                       std::chrono::system_clock::time_point now) {
+  const auto certificate = FirstCertificate("--tls-cert", paths.certificate, pems.certificate);
+  if (!certificate) return {};
+  const auto first = TimeOf(X509_get0_notBefore(certificate->get())),
+             last = TimeOf(X509_get0_notAfter(certificate->get()));
+  const time_t at = std::chrono::system_clock::to_time_t(now);
+  const std::string what = "--tls-cert is " + paths.certificate + ", whose certificate ";
+  if (last && at > *last) return what + "was good until " + TimeText(*last);
+  if (first && at < *first) return what + "is good from " + TimeText(*first) + " on";
+  return {};
+}
 
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path) {
   errno = 0;

@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "kernels/array/status.h"
@@ -27,6 +28,10 @@ Result<TlsPems> ReadTls(const TlsPaths& paths);
 /// Whether they can be used. INVALID_ARGUMENT with the flag and the file where one has no certificate or key
 /// in it, or the key is another certificate's. Keys with a passphrase cannot be read: nobody is there to ask.
 Status CheckTls(const TlsPaths& paths, const TlsPems& pems);
+
+/// Why nobody will take a certificate that can be used: it is over, or not good yet. Empty: there is no
+/// reason.
+std::string DoubtOfTls(const TlsPaths& paths, const TlsPems& pems, std::chrono::system_clock::time_point now);
 
 /// All of a file of at most 4 MiB, or INVALID_ARGUMENT with the flag, the file and why not.
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path);

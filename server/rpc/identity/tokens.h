@@ -44,6 +44,7 @@ class Tokens {
   /// is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 
+  bool Has(std::string_view name) const { return by_name_.contains(name); }
   /// Of names.
   size_t size() const { return by_name_.size(); }
 
