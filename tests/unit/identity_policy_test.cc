@@ -186,7 +186,7 @@ TEST(Policy, WhatCannotBeMeantIsDoubted) {
   EXPECT_EQ(Parsed(R"({"rules": [{"who": ["token:ann"], "methods": ["*"]}]})").Doubts(nullptr),
             Doubts{"rules[0] names token:ann, and --tokens has no such name"});
   EXPECT_EQ(Parsed(R"({"rules": [{"who": ["token:ann", "cn:b"], "methods": ["*"]},
-                                 {"who": ["cn:*", "token:*"], "methods": ["*"]}]})")
+                                 {"who": ["cn:*", "token:*", "token:ann*"], "methods": ["*"]}]})")
                 .Doubts(&tokens),
             Doubts{});
 }

@@ -13,7 +13,8 @@ bool Names(std::string_view who, std::string_view identity) {
 
 /// Whether all whom `later` names are named by `who`.
 bool Covers(std::string_view who, std::string_view later) {
-  return who == later || Names(who, later.ends_with('*') ? later.substr(0, later.size() - 1) : later);
+  if (who == later || !later.ends_with('*')) return Names(who, later);
+  return who.ends_with('*') && Names(who, later.substr(0, later.size() - 1));
 }
 
 }  // namespace

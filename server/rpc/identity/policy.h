@@ -21,6 +21,8 @@
 
 namespace tilewire::rpc {
 
+class Tokens;
+
 /// What a policy may name.
 struct PolicyWords {
   std::vector<std::string> methods;     ///< "Kernels.Rmse"
@@ -38,8 +40,6 @@ struct PolicyLimits {
 };
 
 /// One reading of the file. Immutable, so thread-safe.
-class Tokens;
-
 class Policy {
  public:
   class Ruling;

@@ -163,6 +163,7 @@ bool Crew::TakesTurn() {
   --resting_;
   if (calls_ > 0) --calls_;
   duty.close = close_.count() > 0;  // there is more than others can do
+  duty.waited = {};
   duty.in_a_row = 0;
   return false;
 }
@@ -170,7 +171,8 @@ bool Crew::TakesTurn() {
 bool Crew::DoWhatIsThere() {
   void* tag = nullptr;
   bool ok = false;
-  for (int events = 0; events < kEventsAtOnce || !has_line(); ++events) {
+  // What is kept nobody else has: never left with it.
+  for (int events = 0; events < kEventsAtOnce || !has_line() || duty.kept != nullptr; ++events) {
     if (duty.busy) WasBusy();
     if (Event* const kept = std::exchange(duty.kept, nullptr)) {
       Awaited::OfThisThread().Leave();
