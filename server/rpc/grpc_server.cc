@@ -10,8 +10,8 @@
 namespace tilewire::rpc {
 namespace {
 
-/// Few cores are shared with clients, or too slow to keep one awake. Else a third of them: with that of 4 and
-/// of 16 small calls were as many and as quick as with any other number (tests/bench/RESULTS.md).
+/// Of few cores clients need all. Else a third of them: of 4 and of 16 no
+/// other number did clearly more small calls of 16 and more callers (tests/bench/RESULTS.md).
 Crew::Options CrewFor(int cores) {
   constexpr int kFew = 3, kPart = 3;
   if (cores <= kFew) return {.together = 2};

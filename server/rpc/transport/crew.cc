@@ -66,7 +66,8 @@ void Crew::Took(bool busy) {
   ++duty.taken;
   if (busy) {
     duty.crew->WhoIsBusyCalls();
-  } else if (++duty.in_a_row % duty.crew->in_a_row_ == 0) {
+  } else if (++duty.in_a_row >= duty.crew->in_a_row_) {
+    duty.in_a_row = 0;
     duty.crew->WhoIsBehindCalls();
   }
 }

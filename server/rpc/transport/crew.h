@@ -36,7 +36,7 @@ class Crew {
     /// Where a call came less than this after there was nothing left to do, what comes next is waited for
     /// awake, for as long.
     std::chrono::microseconds close{};
-    int together = 1;  ///< threads that small calls may have at once, at most
+    int together = 1;  ///< as many threads as that for small calls call no other
     int in_a_row = 2;  ///< small calls of one thread, after which it is behind
   };
   explicit Crew(grpc::CompletionQueue* queue) : Crew(queue, Options{}) {}
