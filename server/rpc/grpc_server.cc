@@ -15,7 +15,7 @@ namespace {
 Crew::Options CrewFor(int cores) {
   constexpr int kFew = 3, kPart = 3;
   if (cores <= kFew) return {.together = 2};
-  return {.close = std::chrono::microseconds(400), .together = (cores + kPart - 1) / kPart, .in_a_row = 8};
+  return {.close = std::chrono::microseconds(400), .together = (cores + kPart - 1) / kPart, .in_a_row = 16};
 }
 
 }  // namespace

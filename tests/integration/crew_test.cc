@@ -1,79 +1,20 @@
-// The threads that take calls: how many are awake, who does what, and who waits in line.
-#include <grpcpp/alarm.h>
-#include <grpcpp/server_builder.h>
+// The threads that take calls: how many are awake, and who does what.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
-#include <functional>
+#include <chrono>
+#include <ctime>
 #include <future>
 #include <set>
-#include <vector>
+#include <thread>
 
-#include "server/rpc/transport/coroutine.h"
-#include "server/rpc/transport/crew.h"
+#include "tests/integration/crew_fixture.h"
 #include "tests/unit/waiting.h"
 
 namespace tilewire::rpc {
 namespace {
-
-/// Runs its work on a thread of the queue.
-class Work final : public Event {
- public:
-  explicit Work(std::function<void()> work) : work_(std::move(work)) {}
-  /// It is in the queue when this returns: an alarm that is due comes from a timer's thread, one that is
-  /// cancelled at once.
-  void PutInto(grpc::CompletionQueue* queue) {
-    alarm_.Set(queue, gpr_inf_future(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
-    alarm_.Cancel();
-  }
-  void Wait() { done_.get_future().wait(); }
-
- private:
-  void Complete(bool) override {
-    work_();
-    done_.set_value();
-  }
-  std::function<void()> work_;
-  grpc::Alarm alarm_;
-  std::promise<void> done_;
-};
-
-/// Lives until all work that was posted is done.
-class Works {
- public:
-  ~Works() {
-    for (auto& work : works_) work.Wait();
-  }
-  void Post(grpc::CompletionQueue* queue, std::function<void()> work) {
-    works_.emplace_back(std::move(work)).PutInto(queue);
-  }
-
- private:
-  std::deque<Work> works_;
-};
-
-Detached Post(grpc::CompletionQueue* queue, std::function<void()> work) {
-  co_await Onto(queue);
-  work();
-}
-
-class CrewTest : public ::testing::Test {
- protected:
-  std::thread::id ThreadOfNext() {
-    std::promise<std::thread::id> thread;
-    Post(&queue_, [&] { thread.set_value(std::this_thread::get_id()); });
-    return thread.get_future().get();
-  }
-
-  /// The queue is shut down before its crew goes.
-  struct Ended {
-    grpc::CompletionQueue* queue;
-    ~Ended() { queue->Shutdown(); }
-  };
-  grpc::CompletionQueue queue_;
-};
 
 TEST_F(CrewTest, WhoWaitsDoesItAll) {
   Crew crew(&queue_);
@@ -161,105 +102,56 @@ TEST_F(CrewTest, OneIsLeftOfThoseWhoWaitAwake) {
   EXPECT_TRUE(testing::Eventually([&] { return crew.resting() == 3; }));
 }
 
-Detached Call(std::function<void()> begins, const void* whose = nullptr, bool busy = false) {
-  Crew::Took(busy);
-  if (Crew::IsBehind()) co_await Crew::Turn(whose);
-  begins();
-}
-
-/// Calls, of which each is long to take, or none.
-class CrewsCalls : public CrewTest, public ::testing::WithParamInterface<bool> {};
-
-/// Of a hundred calls at once, and what goes on of others behind them.
-TEST_P(CrewsCalls, ManyWaitInLineAndWhatHasBegunGoesFirst) {
-  constexpr int kCalls = 100;
-  std::vector<int> order;
-  Works works;
+/// Else each call wakes another core.
+TEST_F(CrewTest, WhoRestedLastIsCalledFirst) {
   Crew crew(&queue_);
   const Ended ended{&queue_};
-  std::promise<void> all;
-  const auto begins = [&](int i) {
-    order.push_back(i);
-    if (order.size() == kCalls + 1) all.set_value();
-  };
-  for (int i = 0; i < kCalls; ++i)
-    works.Post(&queue_, [&, i] { Call([&, i] { begins(i); }, nullptr, GetParam()); });
-  works.Post(&queue_, [&] { begins(kCalls); });
-  crew.Start(1);
-  all.get_future().wait();
-  const auto begun = std::find(order.begin(), order.end(), kCalls) - order.begin();
-  EXPECT_GE(begun, 32) << "as many are served as they come";
-  EXPECT_LT(begun, kCalls / 2) << "before those in line";
-  order.erase(order.begin() + begun);
-  EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << "each in his turn";
-}
-
-INSTANTIATE_TEST_SUITE_P(QuickAndLong, CrewsCalls, ::testing::Bool());
-
-/// Of sixty calls at once of three, all but the first of the first one wait in line.
-TEST_F(CrewTest, OneOfEachCanGoFirst) {
-  std::string order;
-  Works works;
-  Crew crew(&queue_);
-  const Ended ended{&queue_};
-  std::promise<void> all;
-  const std::string callers = std::string(50, 'a') + "bbbbbccccc";
-  for (const char& who : callers)
-    works.Post(&queue_, [&] {
-      Call(
-          [&] {
-            order.push_back(who);
-            if (order.size() == callers.size()) all.set_value();
-          },
-          &callers[callers.find(who)]);
-    });
-  works.Post(&queue_, [] { Crew::OneOfEachFirst(); });
-  crew.Start(1);
-  all.get_future().wait();
-  const size_t at = order.find('b');
-  ASSERT_GE(at, 33U) << "as many are served as they come, and one of the first in line";
-  EXPECT_EQ(order.substr(at), "bc" + std::string(49 - at + 1, 'a') + "bbbbcccc") << order;
-}
-
-TEST_F(CrewTest, WhoWaitsInLineIsTakenByAnyThreadAndNobodyIsForgotten) {
-  constexpr int kCalls = 2000;
-  std::atomic<int> begun{0};
-  std::promise<void> all;
-  Works works;
-  Crew crew(&queue_);
-  const Ended ended{&queue_};
-  for (int i = 0; i < kCalls; ++i)
-    works.Post(&queue_, [&] {
-      Call([&] {
-        if (++begun == kCalls) all.set_value();
-      });
-    });
   crew.Start(4);
-  all.get_future().wait();
-  EXPECT_EQ(begun, kCalls);
+  std::set<std::thread::id> threads;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(testing::Eventually([&] { return crew.resting() == 3; }));
+    std::promise<void> go_on;
+    std::promise<std::thread::id> busy;
+    Work work([&] {
+      Crew::Took(true);
+      busy.set_value(std::this_thread::get_id());
+      go_on.get_future().wait();
+    });
+    work.PutInto(&queue_);
+    threads.insert(busy.get_future().get());
+    threads.insert(ThreadOfNext());
+    go_on.set_value();
+    work.Wait();
+  }
+  EXPECT_EQ(threads.size(), 2U) << "who was busy rests last";
 }
 
-/// Else what has begun would go before it for as long as anything comes.
-TEST_F(CrewTest, TheMoreWaitInLineTheMoreGoOn) {
-  constexpr int kCalls = 3000;
-  int begun = 0, in_the_end = 0;
+/// Calls that its thread has to wait for are not in a row.
+TEST_F(CrewTest, WhoHasToWaitIsNotBehind) {
   Works works;
-  Crew crew(&queue_);
+  Crew crew(&queue_, {.close = std::chrono::hours(1), .together = 2, .in_a_row = 2});
   const Ended ended{&queue_};
-  std::promise<void> all;
-  const auto begins = [&] {
-    if (++begun == kCalls) all.set_value();
+  crew.Start(2);
+  ASSERT_TRUE(testing::Eventually([&] { return crew.resting() == 1; }));
+  // Of the thread that looks, so that it has looked often, however slow this machine is.
+  const auto looked_ns = [](clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
   };
-  for (int i = 0; i < kCalls; ++i) works.Post(&queue_, [&] { Call(begins); });
-  works.Post(&queue_, [&] { in_the_end = begun; });
-  crew.Start(1);
-  all.get_future().wait();
-  EXPECT_GE(in_the_end, kCalls / 2);
-}
-
-TEST_F(CrewTest, NobodyWaitsOnOtherThreads) {
-  EXPECT_FALSE(Crew::IsBehind());
-  Crew::OneOfEachFirst();
+  for (int i = 0; i < 20; ++i) {
+    std::promise<std::pair<clockid_t, int>> taken;
+    works.Post(&queue_, [&] {
+      Crew::Took(false);
+      clockid_t clock{};
+      pthread_getcpuclockid(pthread_self(), &clock);
+      taken.set_value({clock, crew.resting()});
+    });
+    const auto [clock, resting] = taken.get_future().get();
+    ASSERT_EQ(resting, 1) << "nobody is called";
+    const auto since = looked_ns(clock);
+    ASSERT_TRUE(testing::Eventually([&, of = clock] { return looked_ns(of) > since + 2'000'000; }));
+  }
 }
 
 TEST_F(CrewTest, WhatWaitedAlreadyBringsMoreThreads) {

@@ -22,10 +22,10 @@ constexpr int kTakesAtOnce = 32;
 constexpr size_t kGoOnAtOnce = 4, kMostGoOnAtOnce = 64, kInLineForEach = 16;
 // Events before those in line have their turn, too.
 constexpr int kEventsAtOnce = 64;
-// A wait that is over sooner was none: to read a small call takes as long.
-constexpr std::chrono::microseconds kRead{30};
+// Looks at the queue that found nothing, after which a thread had to wait: one may have read what is no event.
+constexpr int kLooks = 3;
 // Whoever waits awake beside others and finds nothing for so long is one too many.
-constexpr std::chrono::microseconds kBeside{100};
+constexpr std::chrono::microseconds kBeside{200};
 
 /// What the crew's thread that asks is doing.
 struct Duty {
@@ -57,7 +57,7 @@ Crew::~Crew() {
 
 int Crew::resting() const {
   const MutexLock lock(mutex_);
-  return resting_ - calls_;
+  return static_cast<int>(resting_.size());
 }
 
 void Crew::Took(bool busy) {
@@ -132,9 +132,12 @@ void Crew::WhoIsBusyCalls() {
 }
 
 void Crew::Call() {
-  if ((watching_ > 0 && line_.empty()) || calls_ > 0 || resting_ == 0) return;
+  if ((watching_ > 0 && line_.empty()) || calls_ > 0 || resting_.empty()) return;
   ++calls_;
-  called_.NotifyOne();
+  Rests* const last = resting_.back();
+  resting_.pop_back();
+  last->is_called = true;
+  last->called.NotifyOne();
 }
 
 void Crew::WasBusy() {
@@ -146,7 +149,7 @@ void Crew::WasBusy() {
 void Crew::End() {
   const MutexLock lock(mutex_);
   ended_ = true;
-  called_.NotifyAll();
+  for (Rests* const one : resting_) one->called.NotifyOne();
 }
 
 bool Crew::TakesTurn() {
@@ -157,12 +160,16 @@ bool Crew::TakesTurn() {
     ++watching_;
     return true;
   }
-  ++resting_;
+  Rests rests;
+  resting_.push_back(&rests);
   --awake_;
-  while (calls_ == 0 && !ended_) called_.Wait(mutex_);
+  while (!rests.is_called && !ended_) rests.called.Wait(mutex_);
   ++awake_;
-  --resting_;
-  if (calls_ > 0) --calls_;
+  if (rests.is_called) {
+    --calls_;
+  } else {
+    std::erase(resting_, &rests);
+  }
   duty.close = close_.count() > 0;  // there is more than others can do
   duty.waited = {};
   duty.in_a_row = 0;
@@ -207,6 +214,7 @@ bool Crew::IsOneTooMany() {
 }
 
 Crew::Found Crew::WatchAwake(TimePoint begin, void** tag, bool* ok) {
+  int looks = 0;
   for (Clock::duration waited{}; waited < close_; waited = Clock::now() - begin) {
     if (waited >= kBeside) {
       const MutexLock lock(mutex_);
@@ -215,6 +223,7 @@ Crew::Found Crew::WatchAwake(TimePoint begin, void** tag, bool* ok) {
     const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
     if (next != grpc::CompletionQueue::TIMEOUT)
       return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent : Found::kEnd;
+    if (++looks > kLooks) duty.in_a_row = 0;
     sched_yield();  // whoever shares the core may have the next call to send
   }
   return WatchAsleep(tag, ok);
@@ -241,7 +250,6 @@ bool Crew::DoNext() {
   const Found found = duty.close ? WatchAwake(begin, &tag, &ok) : WatchAsleep(&tag, &ok);
   if (found == Found::kNothing) return true;
   duty.waited = Clock::now() - begin;
-  if (duty.waited >= kRead) duty.in_a_row = 0;
   {
     const MutexLock lock(mutex_);
     --watching_;

@@ -86,6 +86,10 @@ class Crew {
   /// An event that was taken from the queue by one of its threads in the middle of something: done next.
   static void Keep(Event* event, bool ok);
 
+  struct Rests {
+    CondVar called;
+    bool is_called = false;
+  };
   struct InLine {
     std::coroutine_handle<> waits;
     const void* whose;
@@ -118,12 +122,12 @@ class Crew {
   const int together_, in_a_row_;
   std::vector<std::thread> threads_;
   mutable Mutex mutex_;
-  CondVar called_;
   int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< threads that do something, or watch
   int busy_ TILEWIRE_GUARDED_BY(mutex_) = 0;      ///< of them those that are long with one call
   int watching_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< and those that wait for an event
-  int resting_ TILEWIRE_GUARDED_BY(mutex_) = 0;   ///< threads that wait to be called
-  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< of them those that are called, not up yet
+  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< threads that are called, not up yet
+  /// Those that wait to be called. Who came last goes first: its core is awake, and the others' sleep on.
+  std::vector<Rests*> resting_ TILEWIRE_GUARDED_BY(mutex_);
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
   std::atomic<size_t> line_length_{0};
