@@ -22,7 +22,7 @@ constexpr int kTakesAtOnce = 32;
 constexpr size_t kGoOnAtOnce = 4, kMostGoOnAtOnce = 64, kInLineForEach = 16;
 // Events before those in line have their turn, too.
 constexpr int kEventsAtOnce = 64;
-// Looks at the queue that found nothing, after which a thread had to wait: one may have read what is no event.
+// Looks at the queue that find nothing are a wait when they are more: some of them read what is no event.
 constexpr int kLooks = 3;
 // Whoever waits awake beside others and finds nothing for so long is one too many.
 constexpr std::chrono::microseconds kBeside{200};
