@@ -44,8 +44,8 @@ TEST_P(Idle, OpenThenSilence) {
   TestServer server(device(), OwnTime());
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(RmseOpen(v1::DTYPE_F32, kIdleShape)));
-  // And a byte, which shows that the server has noticed that Opened was taken: it tells only those who read.
-  ASSERT_TRUE(raw.Send(0, 0, "x"));
+  ASSERT_TRUE(OwnTimeOfServer::OpenedIsTaken(server, raw));
+  ASSERT_TRUE(raw.Send(0, 0, "x"));  // and a byte, which is no progress
   ASSERT_TRUE(Eventually([&] {
     const auto job = server.engine().Find(raw.opened.job(), "anonymous");
     return job && (*job)->moved() == 1;

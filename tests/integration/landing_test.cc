@@ -140,6 +140,7 @@ TEST_P(Landing, SilenceAfterOpenedIsTheClients) {
   RawStream raw(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(raw.Open(TransposeOpen(v1::DTYPE_F32, kMatrix)));
   EXPECT_EQ(server.engine().stats().jobs_open, 1u);
+  ASSERT_TRUE(OwnTimeOfServer::OpenedIsTaken(server, raw));
   ExpectError(time_.DrainWhileItPasses(server, raw), kLate, "IDLE");
   ExpectUnharmed(server);
 }
@@ -152,6 +153,7 @@ TEST_P(Landing, SilentStreamsGiveWayToThoseThatWaitForAnOrder) {
   TestServer server(device(), options);
   RawStream silent(server.Connect(), OwnTimeOfServer::kDeadline);
   ASSERT_TRUE(silent.Open(TransposeOpen(v1::DTYPE_F32, kMatrix)));
+  ASSERT_TRUE(OwnTimeOfServer::OpenedIsTaken(server, silent));
   time_.Pass(server, 8);
   EXPECT_FALSE(OwnTimeOfServer::GivenUp(server, silent)) << "nobody needs what it has";
   const std::string data = Matrix(3);

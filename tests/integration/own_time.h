@@ -54,6 +54,13 @@ class OwnTimeOfServer {
   grpc::Status DrainWhileItPasses(TestServer& server, RawStream& raw) {
     return DrainWhileItPasses(server, raw, raw);
   }
+  /// Waits until the server has noticed that Opened was taken: it tells why it gives up only those who read.
+  static bool OpenedIsTaken(TestServer& server, const RawStream& raw) {
+    return Eventually([&] {
+      const auto job = server.engine().Find(raw.opened.job(), "anonymous");
+      return job && (*job)->output_awaited();
+    });
+  }
   static bool GivenUp(TestServer& server, const RawStream& raw) {
     const auto job = server.engine().Find(raw.opened.job(), "anonymous");
     return !job || !(*job)->status().ok();

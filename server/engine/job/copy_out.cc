@@ -26,6 +26,11 @@ void Job::NextOutput(int stream, bool take, OnOutput on_output) {
   RunAll(&later);
 }
 
+bool Job::output_awaited() const {
+  const MutexLock lock(mutex_);
+  return output_.awaited();
+}
+
 void Job::PumpOutputLocked(Deferred* later) {
   if (!status_.ok()) return;
   while (const auto copy = output_.NextCopy()) StartCopyOutLocked(*copy);

@@ -71,6 +71,7 @@ class Output {
 
   /// At most one waits for a stream.
   void Wait(OutputWaiter waiter) { waiters_.push_back(std::move(waiter)); }
+  bool awaited() const { return !waiters_.empty(); }
   /// The first of those who wait that can be told something, in the order they asked. Nothing is left for one
   /// who takes output when all of it was taken and the input, too, is `input_over`; the first stream hears it
   /// when the others are done. Who takes none hears it when it has half-closed.
