@@ -179,6 +179,31 @@ TEST_F(Throttled, OldCallsAreRefusedUntilAllKnow) {
   EXPECT_FALSE(throttle_.IsOld(milliseconds(79), now_));
 }
 
+/// Those who all were asked come again as soon as what waits is done, and quickly one after the other.
+TEST_F(Throttled, WhereAllHadToBeAskedTheServerHasSomethingToDoSoonAgain) {
+  (void)Flood(1000, 2);
+  while (throttle_.share() == 1) (void)Flood(1, 6);
+  const Sum first = Flood(200, 6);
+  EXPECT_GE(first.done, 0.9 * 200 * kDonePerMs);
+}
+
+/// A slow server's are few, and to refuse one that was read takes as long as to serve it.
+TEST(ThrottledSlow, FewCallsAreNotRefusedAsOldBeforeTheyWaitForVeryLong) {
+  Throttle throttle(milliseconds(20));
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
+  std::deque<Throttle::Passage> waiting;
+  while (throttle.share() == 1) {
+    now += milliseconds(1);
+    for (int i = 0; i < 3; ++i) waiting.emplace_back(&throttle, nullptr);
+    waiting.front().Begins();
+    waiting.pop_front();
+    throttle.Look(now);
+    ASSERT_LT(waiting.size(), 10'000U);
+  }
+  EXPECT_FALSE(throttle.IsOld(milliseconds(45), now)) << "48 take as long";
+  EXPECT_TRUE(throttle.IsOld(milliseconds(51), now));
+}
+
 /// What came while a server stood is not served to the end, one too late after the other.
 TEST_F(Throttled, VeryOldOnesAreAtAnyTimeButNotAllOfThem) {
   while (throttle_.share() == 1) (void)Flood(1, 6);

@@ -11,10 +11,10 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kShortestHold{5};
 // Between two connections that come again: so few are asked that only one of so many calls that can be done
-// is refused for it. Who is asked learns it as late as his calls are read, so he holds back for a multiple of
-// what they wait for.
-constexpr std::chrono::milliseconds kStep{16};
-constexpr double kCallsAStep = 64, kTold = 2;
+// is refused for it; more of heavy ones at first, when all had to be asked. Who is asked learns it as late as
+// his calls are read, light ones in line behind others: he holds back for a multiple of what they wait for.
+constexpr std::chrono::milliseconds kStep{16}, kStepAtFirst{8};
+constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
 // window at a time, for longer, so that there is something to do,
@@ -29,6 +29,8 @@ constexpr double kMoreASecond = 0.2;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
 // back all would be so old.
 constexpr double kOld = 1;
+// Heavy ones that were read cost as much refused as served: those alone that waited longer than so many take.
+constexpr double kOldCalls = 48;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
 // After which the same begins again where calls wait for very long; who holds nothing back gets nothing then.
 constexpr std::chrono::milliseconds kAnew{2000};
@@ -50,8 +52,8 @@ constexpr double kRests = 10e-3, kEase = 3.3, kLittle = 50;
 // while after.
 constexpr double kMostAnnounced = 0.5, kMostAnnouncedAfter = 2;
 constexpr std::chrono::seconds kLately{2};
-// Of the calls that can be done, as many are refused so: of who comes again at once, without holding back,
-// all would be, again and again, and be read in part each time.
+// Of the calls that can be done, as many are refused so: of who comes again at once all would be, again and
+// again, and be read in part each time.
 constexpr double kMostRefused = 0.5;
 // Of `late`: as long may those of one connection wait that are on their way, where all who send are served
 // alike: gRPC reads a piece of each in turns, so whose are many wait for longer than most.
@@ -59,8 +61,7 @@ constexpr double kComing = 0.35, kLeastComing = 8;
 // Unread calls of which few are told from many by their number alone, where no crowd is: who sends large
 // messages has some of them under way.
 constexpr double kFewUnread = 16;
-// Looks in a row that find too many: of what lies unread more, for callers who each wait for their answer
-// begin all at once, and then send no more.
+// Looks in a row that find too many; more of what is unread: callers who wait for answers begin all at once.
 constexpr int kLooks = 2, kLooksUnread = 4;
 // Of `late`: but not of so much, which so many callers are not.
 constexpr double kVeryLong = 3;
@@ -70,8 +71,7 @@ constexpr double kReadAtOnce = 1e-3;
 constexpr double kWarm = 0.1;
 // Calls that may come at once: from so many callers of their own, each waiting for its answer.
 constexpr double kCrowd = 256;
-// However many still come that were asked not to, the share is no smaller than this part of what the most
-// that ever came leave: who comes late is not taken for another call.
+// However many still come that were asked not to, so much of what the most that ever came leave may come.
 constexpr double kLeastOfRate = 0.4, kLeastShare = 1.0 / 32;
 
 Clock::duration DurationOf(double seconds) {
@@ -141,8 +141,8 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   busy_.begun += now.begun;
   busy_.dropped += now.dropped;
   if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
-  // Slowly while connections take turns: what is done swings by as much as what waits does. All the same a
-  // server that stood for long was not slow all that time.
+  // Slowly while connections take turns: what is done swings with what waits. All the same a server that
+  // stood was not slow all that time.
   const double weight = share() < 1 ? std::min(kOften, 1 - std::exp(-busy_.seconds / kSlowly))
                         : rate_ > 0 ? kOften
                                     : 1;
@@ -207,14 +207,13 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
-  const double sends = parts.sends();
   if (parts.send + 1 <= before * (parts.send + parts.hold))
     busy_then_ = now;  // more come again by themselves
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
   const double passed = window.seconds * (waits > target ? kWeightFull : 1);
   const double weight = before < 1 ? 1 - std::exp(-passed / kMean) : 1;
   in_mean_ += (in - in_mean_) * weight;
-  sends_mean_ += (sends - sends_mean_) * weight;
+  sends_mean_ += (parts.sends() - sends_mean_) * weight;
   in_most_ = before < 1 ? std::max(in_most_, in) : in;
   if (before == 1) {
     if (!TooMany(waiting, waits, full, window, both)) return false;
@@ -240,10 +239,12 @@ bool Throttle::Look(TimePoint now, double unread) {
   const bool many = seen_.load(std::memory_order_relaxed) && lines > 0;
   const double most_coming = kComing * late * rate_ / std::max(parts.send, 1);
   most_coming_.store(static_cast<int>(std::max(most_coming, kLeastComing)), std::memory_order_relaxed);
+  const bool at_first = crowd_ == 0 && now - since_.load(std::memory_order_relaxed) < kUntilAllKnow;
+  const auto step = std::max<Clock::duration>(kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0)));
   turns_.Choose(
       now, {.share = share,
-            .step = std::max<Clock::duration>(kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0))),
-            .least = DurationOf(std::min(kTold * waits, 1.0)),
+            .step = at_first ? kStepAtFirst : step,
+            .least = DurationOf(std::min((crowd_ > 0 ? kTold : kToldHeavy) * waits, 1.0)),
             .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0});
   return before == 1 && share < 1;
 }
@@ -254,9 +255,9 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
   const Clock::duration waits =
       waits_.load(std::memory_order_relaxed) +
       DurationOf(std::min(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate, 10.0));
-  const auto refused = static_cast<double>(refused_.load(std::memory_order_relaxed));
   const double most = share() < 1 ? kMostAnnounced : kMostAnnouncedAfter;
-  if (waits <= most * late_ || refused > kMostRefused * rate * Seconds(kLook).count()) {
+  if (waits <= most * late_ ||
+      refused_.load(std::memory_order_relaxed) > kMostRefused * rate * Seconds(kLook).count()) {
     announced_.fetch_add(1, std::memory_order_relaxed);  // it counts as one that came when its message does
     return std::nullopt;
   }
@@ -266,7 +267,9 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
 }
 
 std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) {
-  if (share() >= 1 || waited < kOld * late_) return std::nullopt;
+  const double late = Seconds(late_).count(), rate = rate_now_.load(std::memory_order_relaxed);
+  const double old = crowd_ > 0 ? kOld * late : std::clamp(kOldCalls / rate, kOld * late, kVeryOld * late);
+  if (share() >= 1 || Seconds(waited).count() < old) return std::nullopt;
   if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow &&
       (crowd_ > 0 || waited < kVeryOld * late_ ||
        very_old_.fetch_add(1, std::memory_order_relaxed) >= kMostVeryOld))
@@ -288,8 +291,8 @@ std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, 
   if (late_ == Clock::duration{}) return std::nullopt;
   const bool at_once = turns_.Calls(turn, now);
   if (share() >= 1) return std::nullopt;
-  const bool much = crowd_ == 0 && coming > most_coming_.load(std::memory_order_relaxed);
-  const auto hold = turns_.Asks(turn.get(), now, at_once || much);
+  const int most = crowd_ > 0 ? coming : most_coming_.load(std::memory_order_relaxed);
+  const auto hold = turns_.Asks(turn.get(), now, at_once || coming > most);
   if (!hold) return std::nullopt;
   return Hold{.waits = waits_.load(std::memory_order_relaxed), .hold = *hold};
 }
