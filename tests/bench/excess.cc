@@ -225,7 +225,6 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     const double cpu = server.cpu_seconds() - before;
     const Found again = closed_loop(flags.seconds);
     const Peak peak = Peak::Mean(Peak::Of(closed), Peak::Of(again));
-    closed = again;
     // What came after it cost what calls cost.
     double after = 0, refused = 0;
     for (const CallEnd& call : all) {
@@ -241,7 +240,9 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     std::ostringstream row;
     row << name << times << "x";
     AddRow(row.str(), found, peak, 1e3 * recovery, refusal_us, report);
-    AddRow(name + "closed", closed, Peak::Of(closed), 0, 0, report);
+    AddRow(name + "closed", again, Peak::Of(again), 0, 0, report);
+    if (again.good < closed.good / 2) return false;  // it did not come to itself
+    closed = again;
     kept &= times <= 1 || IsKept(found, peak, recovery, refusal_us);
   }
   return kept;

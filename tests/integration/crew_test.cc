@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
 #include <future>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "tests/integration/crew_fixture.h"
 #include "tests/unit/waiting.h"

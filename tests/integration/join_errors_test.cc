@@ -154,6 +154,7 @@ TEST_P(JoinErrors, AStalledStreamIsGivenUpAndTheOthersAreTold) {
   ASSERT_TRUE(first.SendAll(0, a, 1 << 20, 0, 20 * kBlock));
   first.stream->WritesDone();  // its share is sent: nothing more is expected of it
   ASSERT_TRUE(HasHalfClosed(server, first));
+  ASSERT_TRUE(OwnTimeOfServer::OpenedIsTaken(server, first, second.number));
   ExpectError(time.DrainWhileItPasses(server, second, first), grpc::StatusCode::DEADLINE_EXCEEDED, "IDLE");
   ExpectError(first.Drain(), grpc::StatusCode::UNAVAILABLE, "STREAM_LOST");
   ExpectUnharmed(server);

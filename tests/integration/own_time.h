@@ -54,11 +54,12 @@ class OwnTimeOfServer {
   grpc::Status DrainWhileItPasses(TestServer& server, RawStream& raw) {
     return DrainWhileItPasses(server, raw, raw);
   }
-  /// Waits until the server has noticed that Opened was taken: it tells why it gives up only those who read.
-  static bool OpenedIsTaken(TestServer& server, const RawStream& raw) {
+  /// Waits until the server has noticed that Opened, or a further stream's Joined, was taken: it tells only
+  /// those who read why it gives them up.
+  static bool OpenedIsTaken(TestServer& server, const RawStream& opener, uint32_t stream = 0) {
     return Eventually([&] {
-      const auto job = server.engine().Find(raw.opened.job(), "anonymous");
-      return job && (*job)->output_awaited();
+      const auto job = server.engine().Find(opener.opened.job(), "anonymous");
+      return job && (*job)->output_awaited(static_cast<int>(stream));
     });
   }
   static bool GivenUp(TestServer& server, const RawStream& raw) {

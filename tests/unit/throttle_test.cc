@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <utility>
 
 #include "tests/unit/throttled.h"
 
@@ -187,21 +188,20 @@ TEST_F(Throttled, WhereAllHadToBeAskedTheServerHasSomethingToDoSoonAgain) {
   EXPECT_GE(first.done, 0.9 * 200 * kDonePerMs);
 }
 
-/// A slow server's are few, and to refuse one that was read takes as long as to serve it.
-TEST(ThrottledSlow, FewCallsAreNotRefusedAsOldBeforeTheyWaitForVeryLong) {
-  Throttle throttle(milliseconds(20));
-  TimePoint now = TimePoint{} + std::chrono::hours(1);
-  std::deque<Throttle::Passage> waiting;
-  while (throttle.share() == 1) {
-    now += milliseconds(1);
-    for (int i = 0; i < 3; ++i) waiting.emplace_back(&throttle, nullptr);
-    waiting.front().Begins();
-    waiting.pop_front();
-    throttle.Look(now);
-    ASSERT_LT(waiting.size(), 10'000U);
+/// To refuse one that was read takes as long as to serve it.
+TEST(ThrottledSlow, AsManyAs48AreNotRefusedAsOldBeforeTheyWaitForVeryLong) {
+  for (const auto& [per_second, old_ms] : {std::pair{1000, 48}, {300, 80}}) {
+    Throttle throttle(milliseconds(20));
+    TimePoint now = TimePoint{} + std::chrono::hours(1);
+    FloodSlowly(&throttle, per_second, &now);
+    EXPECT_FALSE(throttle.IsOld(milliseconds(old_ms - 4), now));
+    EXPECT_TRUE(throttle.IsOld(milliseconds(old_ms + 4), now));
   }
-  EXPECT_FALSE(throttle.IsOld(milliseconds(45), now)) << "48 take as long";
-  EXPECT_TRUE(throttle.IsOld(milliseconds(51), now));
+  Throttle light(milliseconds(20), 400);
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
+  FloodSlowly(&light, 1000, &now);
+  EXPECT_FALSE(light.IsOld(milliseconds(19), now));
+  EXPECT_TRUE(light.IsOld(milliseconds(21), now));
 }
 
 /// What came while a server stood is not served to the end, one too late after the other.

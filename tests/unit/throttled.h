@@ -90,4 +90,17 @@ class Throttled : public ::testing::Test {
   size_t next_ = 0;
 };
 
+/// So many calls come that there are too many for a server that does `per_second`.
+inline void FloodSlowly(Throttle* throttle, int per_second, TimePoint* now) {
+  std::deque<Throttle::Passage> waiting;
+  while (throttle->share() == 1) {
+    *now += std::chrono::microseconds(1'000'000 / per_second);
+    for (int i = 0; i < 3; ++i) waiting.emplace_back(throttle, nullptr);
+    waiting.front().Begins();
+    waiting.pop_front();
+    throttle->Look(*now);
+    ASSERT_LT(waiting.size(), 10'000U);
+  }
+}
+
 }  // namespace tilewire::rpc

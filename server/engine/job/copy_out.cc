@@ -26,9 +26,9 @@ void Job::NextOutput(int stream, bool take, OnOutput on_output) {
   RunAll(&later);
 }
 
-bool Job::output_awaited() const {
+bool Job::output_awaited(int stream) const {
   const MutexLock lock(mutex_);
-  return output_.awaited();
+  return output_.IsAwaited(stream);
 }
 
 void Job::PumpOutputLocked(Deferred* later) {

@@ -149,8 +149,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void NextOutput(OnOutput on_output) { NextOutput(0, true, std::move(on_output)); }
   /// With `take` false the stream takes no output: it is told that nothing is left when it has half-closed.
   void NextOutput(int stream, bool take, OnOutput on_output);
-  /// Whether any stream waits for some, and so for no client that takes what came before.
-  bool output_awaited() const;
+  /// Whether the stream waits for some, and so for no client that takes what came before.
+  bool output_awaited(int stream) const;
 
   // --- life --------------------------------------------------------------------------------------
   /// Ends the job: nothing more is launched, waiters are told. The first reason stays. No-op after the last

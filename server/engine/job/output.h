@@ -71,7 +71,9 @@ class Output {
 
   /// At most one waits for a stream.
   void Wait(OutputWaiter waiter) { waiters_.push_back(std::move(waiter)); }
-  bool awaited() const { return !waiters_.empty(); }
+  bool IsAwaited(int stream) const {
+    return std::ranges::any_of(waiters_, [stream](const auto& waiter) { return waiter.stream == stream; });
+  }
   /// The first of those who wait that can be told something, in the order they asked. Nothing is left for one
   /// who takes output when all of it was taken and the input, too, is `input_over`; the first stream hears it
   /// when the others are done. Who takes none hears it when it has half-closed.

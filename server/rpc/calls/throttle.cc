@@ -11,7 +11,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kShortestHold{5};
 // Between two connections that come again: so few are asked that only one of so many calls that can be done
-// is refused for it; more of heavy ones at first, when all had to be asked. Who is asked learns it as late as
+// is refused for it; more of heavy ones each time that it begins. Who is asked learns it as late as
 // his calls are read, light ones in line behind others: he holds back for a multiple of what they wait for.
 constexpr std::chrono::milliseconds kStep{16}, kStepAtFirst{8};
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;

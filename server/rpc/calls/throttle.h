@@ -65,14 +65,14 @@ class Throttle {
   /// a third of `late`, were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
-  /// Whether a call that waited for so long before it could begin had better be refused: calls that came
+  /// Whether a call that waited for `late` before it could begin had better be refused: calls that came
   /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
-  /// very long, two seconds later at the soonest; without one it is later, too, but only most of those that
-  /// waited for very long.
+  /// very long, two seconds later at the soonest. Without one only those that waited for as long as 48 take,
+  /// if that is longer, up to four times `late`; and later, too, but only most of those that waited for that.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
-  /// Whether a call whose message is still on its way had better be refused, because it would be as old as
-  /// those, and as early. It counts, if so.
+  /// Whether a call whose message is still on its way had better be refused, because it would wait for
+  /// `late`, and is as early. It counts, if so.
   std::optional<Hold> WillBeOld(TimePoint now);
 
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too

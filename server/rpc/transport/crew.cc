@@ -22,7 +22,7 @@ constexpr int kTakesAtOnce = 32;
 constexpr size_t kGoOnAtOnce = 4, kMostGoOnAtOnce = 64, kInLineForEach = 16;
 // Events before those in line have their turn, too.
 constexpr int kEventsAtOnce = 64;
-// Looks at the queue that find nothing are a wait when they are more: some of them read what is no event.
+// Who looks awake more often than that and finds nothing has to wait: a look may read what is no event.
 constexpr int kLooks = 3;
 // Whoever waits awake beside others and finds nothing for so long is one too many.
 constexpr std::chrono::microseconds kBeside{200};
@@ -43,6 +43,10 @@ thread_local Duty duty;
 }  // namespace
 
 void Crew::Start(int most) {
+  {
+    const MutexLock lock(mutex_);
+    resting_.reserve(static_cast<size_t>(most));
+  }
   for (int i = 0; i < most; ++i)
     threads_.emplace_back([this] {
       pthread_setname_np(pthread_self(), "tw-crew");
