@@ -200,7 +200,7 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
   std::vector<client::OwnedArray> arrays;
   const CallForm form = FormOf(server.address(), kibibytes, flags, &arrays);
   Generators generators(server.address(), form, flags);
-  const std::string name = std::to_string(kibibytes) + " KiB ";
+  const std::string name = std::to_string(kibibytes) + " KiB";
   const auto closed_loop = [&](double seconds) {
     const double before = server.cpu_seconds();
     const auto calls = generators.Run({.under_way = flags.under_way,
@@ -211,7 +211,8 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
   };
   (void)closed_loop(1);  // warms up
   Found closed = closed_loop(flags.seconds);
-  AddRow(name + "closed", closed, Peak::Of(closed), 0, 0, report);
+  if (closed.good <= 0) throw std::runtime_error("no right answer to any call of " + name);
+  AddRow(name + " closed", closed, Peak::Of(closed), 0, 0, report);
   bool kept = true;
   for (const double times : flags.times) {
     const Schedule schedule{.per_second = times * closed.good,
@@ -233,14 +234,13 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     }
     refused /= schedule.seconds;
     const Found found = Summarise(all, schedule.seconds, cpu - after * peak.call_us / 1e6);
-    // Of few it would be noise.
     const double refusal_us =
         refused > 0.2 * found.offered ? (1e6 * found.cpu - found.good * peak.call_us) / refused : 0;
     const double recovery = RecoverySeconds(all, schedule.seconds, 2 * peak.p99_ms);
     std::ostringstream row;
-    row << name << times << "x";
+    row << name << " " << times << "x";
     AddRow(row.str(), found, peak, 1e3 * recovery, refusal_us, report);
-    AddRow(name + "closed", again, Peak::Of(again), 0, 0, report);
+    AddRow(name + " closed", again, Peak::Of(again), 0, 0, report);
     if (again.good < closed.good / 2) return false;  // it did not come to itself
     closed = again;
     kept &= times <= 1 || IsKept(found, peak, recovery, refusal_us);

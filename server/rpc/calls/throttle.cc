@@ -71,7 +71,7 @@ constexpr double kReadAtOnce = 1e-3;
 constexpr double kWarm = 0.1;
 // Calls that may come at once: from so many callers of their own, each waiting for its answer.
 constexpr double kCrowd = 256;
-// However many still come that were asked not to, so much of what the most that ever came leave may come.
+// The share is no smaller than this part of what the most that ever came leave, whoever obeys.
 constexpr double kLeastOfRate = 0.4, kLeastShare = 1.0 / 32;
 
 Clock::duration DurationOf(double seconds) {
