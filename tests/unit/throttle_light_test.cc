@@ -119,13 +119,16 @@ class ThrottledOnSockets : public Throttled {
         if (now_ >= one.held) unread_.push_back({&one, now_});
       }
       now_ += std::chrono::microseconds(100);
-      for (able_ = std::min(able_, 0.0) + (unread_.size() > 200 ? 1.2 : 2); able_ > 0 && !unread_.empty();) {
+      for (able_ = std::min(able_, 0.0) + speed_ * (unread_.size() > 200 ? 1.2 : 2);
+           able_ > 0 && !unread_.empty();) {
         able_ -= Read() ? 1 : 0.6;
         unread_.pop_front();
       }
     }
     return sum_;
   }
+
+  double speed_ = 1;  ///< of the server, as a part of its usual one
 
  private:
   /// The first one; false: it was old.
@@ -159,6 +162,19 @@ TEST_F(ThrottledOnSockets, ManyAreServedSoonHoweverOftenTooManyCome) {
     const Sum then = Excess(3000, 2 * times);
     EXPECT_LE(then.longest, milliseconds(30)) << times;
     EXPECT_GE(then.done, 3000 * kDonePerMs * 9 / 10) << times;
+  }
+}
+
+/// Most of a server's cores are others' for a moment, at half of what it can do.
+TEST_F(ThrottledOnSockets, WhoLacksMostOfHisCoresForAMomentAsksNobody) {
+  for (const double left : {0.0, 0.1, 0.2, 0.3}) {
+    (void)Excess(2000, 1);
+    speed_ = left;
+    const Sum moment = Excess(75, 1);
+    speed_ = 1;
+    const Sum then = Excess(500, 1);
+    EXPECT_EQ(moment.asked + then.asked, 0) << left;
+    EXPECT_EQ(moment.done + then.done, 5750) << left;
   }
 }
 

@@ -141,13 +141,13 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   busy_.begun += now.begun;
   busy_.dropped += now.dropped;
   if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
-  // Slowly while connections take turns: what is done swings with what waits. All the same a server that
-  // stood was not slow all that time.
-  const double weight = share() < 1 ? std::min(kOften, 1 - std::exp(-busy_.seconds / kSlowly))
-                        : rate_ > 0 ? kOften
-                                    : 1;
+  // Slowly while connections take turns, for what is done swings with what waits then, and always down: a
+  // server that stood, or lacked most of its cores for a moment, is not slow.
+  const double rate = busy_.begun / busy_.seconds;
+  const bool slowly = share() < 1 || rate < rate_;
+  const double weight = slowly ? std::min(kOften, 1 - std::exp(-busy_.seconds / kSlowly)) : kOften;
   // What is refused because it is old takes the time of what would be done.
-  if (busy_.dropped <= busy_.begun) rate_ += (busy_.begun / busy_.seconds - rate_) * weight;
+  if (busy_.dropped <= busy_.begun) rate_ += (rate - rate_) * (rate_ > 0 ? weight : 1);
   busy_ = {};
 }
 
