@@ -175,8 +175,7 @@ bool Throttle::TooMany(double waiting, double waits, bool full, const Window& no
 }
 
 bool Throttle::Look(TimePoint now, double unread) {
-  if (!IsDue(now)) return false;
-  if (!mutex_.TryLock()) return false;
+  if (!IsDue(now) || !mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
   if (!IsDue(now)) return false;
   if (crowd_ == 0 && share() == 1 && unread < kFewUnread) unread = 0;
@@ -203,6 +202,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   announced_.store(0, std::memory_order_relaxed);
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
+  unread_.store(DurationOf(std::min(unread / rate_, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= target) well_ = now;
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
@@ -289,7 +289,7 @@ std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
 
 std::optional<Throttle::Hold> Throttle::Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming) {
   if (late_ == Clock::duration{}) return std::nullopt;
-  const bool at_once = turns_.Calls(turn, now);
+  const bool at_once = turns_.Calls(turn, now) && !MayRest(now);
   if (share() >= 1) return std::nullopt;
   const int most = crowd_ > 0 ? coming : most_coming_.load(std::memory_order_relaxed);
   const auto hold = turns_.Asks(turn.get(), now, at_once || coming > most);

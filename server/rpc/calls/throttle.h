@@ -60,9 +60,10 @@ class Throttle {
     Clock::duration hold{};   ///< for how long such calls had better not come
   };
   /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
-  /// of others wait than of its own, unless most of what waits is unread, whoever's it is. Without a `crowd`
-  /// also before its turn, where more than eight of its calls are `coming`, so many that they would wait for
-  /// a third of `late`, were all who send served alike. For each call.
+  /// of others wait than of its own, unless most of what waits is unread, whoever's it is; nor for the first
+  /// one of a connection while nothing waits. Without a `crowd` also before its turn,
+  /// where more than eight of its calls are `coming`, so many that they would wait for a third of `late`,
+  /// were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
   /// Whether a call that waited for `late` before it could begin had better be refused: calls that came
@@ -104,6 +105,12 @@ class Throttle {
   bool TooMany(double waiting, double waits, bool full, const Window& now, const Window& both)
       TILEWIRE_REQUIRES(mutex_);
 
+  /// Whether nothing waits beside the call that came, and nothing runs: what lay unread may be done by now.
+  bool MayRest(TimePoint now) const {
+    return waiting_.load(std::memory_order_relaxed) <= 1 && running_.load(std::memory_order_relaxed) == 0 &&
+           unread_.load(std::memory_order_relaxed) <= now - looked_.load(std::memory_order_relaxed);
+  }
+
   const Clock::duration late_;
   const double crowd_;
   std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0};
@@ -117,7 +124,8 @@ class Throttle {
   std::atomic<double> share_{1};
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1, or calls waited for very long
   std::atomic<Clock::duration> waits_{Clock::duration{}};
-  std::atomic<double> rate_now_{0};    ///< rate_; not 0 once there were too many
+  std::atomic<Clock::duration> unread_{Clock::duration{}};  ///< what lay so at the last look takes so long
+  std::atomic<double> rate_now_{0};                         ///< rate_; not 0 once there were too many
   std::atomic<int64_t> announced_{0};  ///< since the last look: calls that may send their messages,
   std::atomic<int64_t> refused_{0};    ///< and those that may not
   std::atomic<int> most_coming_{0};    ///< of one connection
