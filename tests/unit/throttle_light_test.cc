@@ -2,6 +2,8 @@
 // what a share is worth while some still hold back as they were told.
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <memory>
 
 #include "tests/unit/throttled.h"
 
@@ -12,12 +14,13 @@ using std::chrono::milliseconds;
 
 class ThrottledLight : public Throttled {
  protected:
-  ThrottledLight() : Throttled(8, 400) {}
+  ThrottledLight() : Throttled(8, milliseconds(5), 256) {}
 };
 
 TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
-  EXPECT_TRUE(throttle_.IsOld(milliseconds(21), now_));
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(6), now_));
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(4), now_));
   (void)Flood(251, 6);
   ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
@@ -89,6 +92,30 @@ TEST_F(ThrottledLight, NobodyIsAskedBeforeHisTurnForWhatIsOnItsWay) {
   EXPECT_FALSE(throttle_.Asks(youngest->turn, now_, 100000));
 }
 
+/// As large a part of new connections is asked as of all, but not while there is nothing else to do.
+TEST_F(ThrottledLight, WhoComesNewlyIsNotAskedWhereNothingWaits) {
+  (void)Flood(1000, 4);
+  ASSERT_LT(throttle_.share(), 1);
+  waiting_.clear();
+  struct Caller {
+    Throttle* throttle;
+    std::shared_ptr<Turn> turn = std::make_shared<Turn>();
+    Throttle::Passage passage{throttle, &turn->waiting};
+  };
+  const auto asks = [&](Caller& caller) { return throttle_.Asks(caller.turn, now_).has_value(); };
+  std::deque<Caller> together;
+  for (int i = 0; i < 16; ++i) together.emplace_back(&throttle_);
+  now_ += milliseconds(6);
+  throttle_.Look(now_);
+  EXPECT_GE(std::ranges::count_if(together, asks), 4);
+  together.clear();
+  for (int i = 0; i < 16; ++i) {
+    Caller alone(&throttle_);
+    EXPECT_FALSE(asks(alone));
+  }
+  EXPECT_LT(throttle_.share(), 1);
+}
+
 /// Where the share goes up again those who were told to hold back do so for a while. Who took that for little
 /// to do would let too many come in the end.
 TEST_F(ThrottledLight, WhoStillHoldsBackIsNotTakenForNobody) {
@@ -106,7 +133,7 @@ TEST_F(ThrottledLight, WhoStillHoldsBackIsNotTakenForNobody) {
 /// a server that is behind does less, since more of what it reads is not at hand any more.
 class ThrottledOnSockets : public Throttled {
  protected:
-  ThrottledOnSockets() : Throttled(32, 400) {}
+  ThrottledOnSockets() : Throttled(32, milliseconds(5), 256) {}
   struct Sent {
     Connection* of;
     TimePoint since;

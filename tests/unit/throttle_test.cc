@@ -237,30 +237,6 @@ TEST_F(Throttled, WhatItCouldDoIsForgottenWhenItStands) {
   EXPECT_LT(throttle_.share(), 1);
 }
 
-/// As large a part of new connections is asked as of all, but not while there is nothing else to do.
-TEST_F(Throttled, WhoComesNewlyIsNotAskedWhereNothingWaits) {
-  (void)Flood(1000, 4);
-  ASSERT_LT(throttle_.share(), 1);
-  waiting_.clear();
-  struct Caller {
-    Throttle* throttle;
-    std::shared_ptr<Turn> turn = std::make_shared<Turn>();
-    Throttle::Passage passage{throttle, &turn->waiting};
-  };
-  const auto asks = [&](Caller& caller) { return throttle_.Asks(caller.turn, now_).has_value(); };
-  std::deque<Caller> together;
-  for (int i = 0; i < 16; ++i) together.emplace_back(&throttle_);
-  now_ += milliseconds(6);
-  throttle_.Look(now_);
-  EXPECT_GE(std::ranges::count_if(together, asks), 4);
-  together.clear();
-  for (int i = 0; i < 16; ++i) {
-    Caller alone(&throttle_);
-    EXPECT_FALSE(asks(alone));
-  }
-  EXPECT_LT(throttle_.share(), 1);
-}
-
 TEST_F(Throttled, WithoutALimitNobodyIsAsked) {
   Throttle any{Clock::duration{}};
   const auto turn = std::make_shared<Turn>();

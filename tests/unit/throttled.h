@@ -33,8 +33,9 @@ class Throttled : public ::testing::Test {
     Clock::duration longest{};  ///< that one of those that were done waited
   };
 
-  explicit Throttled(int connections = 8, double crowd = 0)
-      : throttle_(std::chrono::milliseconds(20), crowd), connections_(static_cast<size_t>(connections)) {}
+  explicit Throttled(int connections = 8, std::chrono::milliseconds late = std::chrono::milliseconds(20),
+                     double crowd = 0)
+      : throttle_(late, crowd), connections_(static_cast<size_t>(connections)) {}
   /// Calls that come in this tenth of a millisecond, one connection after the other.
   void Come(int calls) {
     for (; calls > 0; --calls) {

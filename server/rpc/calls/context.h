@@ -22,14 +22,16 @@
 
 namespace tilewire::rpc {
 
-/// Light calls that may come at once, from as many callers who each wait for their answer.
-inline constexpr double kLightCrowd = 400;
+/// Light calls that may come at once, from as many callers who each wait for their answer; and the
+/// part of `late` for which they may wait: by the time that all of it has passed, thousands have come.
+inline constexpr double kLightCrowd = 256;
+inline constexpr int kLightLate = 4;
 
 /// Outlives the calls.
 struct CallContext {
   /// As Backlog and Throttle.
   explicit CallContext(Clock::duration late)
-      : backlog(late), throttles{{Throttle(late, kLightCrowd), Throttle(late, 0)}} {}
+      : backlog(late), throttles{{Throttle(late / kLightLate, kLightCrowd), Throttle(late, 0)}} {}
 
   engine::Engine* engine = nullptr;
   CallObserver* observer = nullptr;

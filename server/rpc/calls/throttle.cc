@@ -17,13 +17,8 @@ constexpr std::chrono::milliseconds kStep{16}, kStepAtFirst{8};
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
-// window at a time, for longer, so that there is something to do,
-constexpr double kTarget = 0.03, kTargetHeavy = 0.25;
-// and what it is about to wait before there are.
-constexpr double kLong = 0.5, kSoonLong = 1.2;
-// Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
-// what comes beyond what can be done; much of it, so that one look is enough.
-constexpr double kGrows = 1.5, kForgets = 1.0125, kMore = 1.1, kFast = 1.5;
+// window at a time, for longer, so that there is something to do.
+constexpr double kTarget = 0.12, kTargetHeavy = 0.25;
 // While nobody waits the rate is not known, and taken to be larger by so much in a second than it was.
 constexpr double kMoreASecond = 0.2;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
@@ -39,10 +34,10 @@ constexpr std::chrono::milliseconds kAnew{2000};
 // call would be too late once it begins, and so would be those that come while they are served.
 constexpr double kVeryOld = 4;
 constexpr int kMostVeryOld = 8;
-// Seconds: how far ahead one looks; in which time one makes up for what waits, for what waits makes a server
-// slower, too; over which what came is compared with what might, at a fifth of the weight behind full
-// sockets, where clients have more than comes.
-constexpr double kAhead = 20e-3, kMakeUp = 5e-3, kMean = 80e-3, kWeightFull = 0.2;
+// Seconds: in which time one makes up for what waits, for what waits makes a server slower, too; over which
+// what came is compared with what might, at a fifth of the weight behind full sockets, where clients have
+// more than comes.
+constexpr double kMakeUp = 5e-3, kMean = 80e-3, kWeightFull = 0.2;
 // What waits is seen no further than sockets go: behind those that are full clients have more. So while too
 // much goes on waiting for more than so many seconds, less and less is let come.
 constexpr double kStands = 50e-3, kPress = 3.3;
@@ -61,16 +56,8 @@ constexpr double kComing = 0.35, kLeastComing = 8;
 // Unread calls of which few are told from many by their number alone, where no crowd is: who sends large
 // messages has some of them under way.
 constexpr double kFewUnread = 16;
-// Looks in a row that find too many; more of what is unread: callers who wait for answers begin all at once.
-constexpr int kLooks = 2, kLooksUnread = 4;
-// Of `late`: but not of so much, which so many callers are not.
-constexpr double kVeryLong = 3;
 // Seconds that are read at a time, and lie unread until then, though nobody waits.
 constexpr double kReadAtOnce = 1e-3;
-// Seconds of work until one knows how fast it is, of a server that has just begun.
-constexpr double kWarm = 0.1;
-// Calls that may come at once: from so many callers of their own, each waiting for its answer.
-constexpr double kCrowd = 256;
 // The share is no smaller than this part of what the most that ever came leave, whoever obeys.
 constexpr double kLeastOfRate = 0.4, kLeastShare = 1.0 / 32;
 
@@ -113,22 +100,22 @@ void Throttle::Passage::WaitsNoLonger() {
     throttle_->idle_.store(true, std::memory_order_relaxed);
 }
 
-Throttle::Window Throttle::Measure(TimePoint now, double unread) {
+CallsWindow Throttle::Measure(TimePoint now, double unread) {
   const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed);
-  const Window window{.seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
-                      .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
-                      .begun = static_cast<double>(begun - begun_then_),
-                      .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
-                      .idle = idle_.exchange(false, std::memory_order_relaxed) &&
-                              unread <= std::max(1.0, kReadAtOnce * rate_)};
+  const CallsWindow window{
+      .seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
+      .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
+      .begun = static_cast<double>(begun - begun_then_),
+      .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
+      .idle =
+          idle_.exchange(false, std::memory_order_relaxed) && unread <= std::max(1.0, kReadAtOnce * rate_)};
   unread_then_ = unread;
-  if (!window.idle) busy_seconds_ += window.seconds;
   came_then_ = came, begun_then_ = begun;
   looked_.store(now, std::memory_order_relaxed);
   return window;
 }
 
-void Throttle::LearnRate(const Window& now, const Window& both) {
+void Throttle::LearnRate(const CallsWindow& now, const CallsWindow& both) {
   constexpr double kOften = 1.0 / 4, kSlowly = 0.1, kEnoughToTell = 16, kLongest = 0.1;
   if (both.idle) {
     busy_ = {};
@@ -151,39 +138,16 @@ void Throttle::LearnRate(const Window& now, const Window& both) {
   busy_ = {};
 }
 
-bool Throttle::TooMany(double waiting, double waits, bool full, const Window& now, const Window& both) {
-  const double late = Seconds(late_).count();
-  // The fewest that waited lately, since anybody does.
-  least_waited_ = both.idle || least_waited_ == 0 ? waiting : std::min(waiting, least_waited_ * kForgets);
-  // As many as run may wait, as in Backlog, and a few more.
-  const bool wait = waiting > 1.5 * static_cast<double>(running_.load(std::memory_order_relaxed));
-  // Who call again when they were answered do not grow in number, however many wait.
-  // What lies in sockets is a guess, and comes a window at a time: whether it grows is a matter of two looks.
-  const double in = both.came / both.seconds;
-  const bool guess = crowd_ == 0 && 2 * unread_then_ > waiting && waits < kVeryLong * late;
-  const double comes = guess ? in : now.came / now.seconds;
-  const bool grows = waiting > kGrows * least_waited_ && comes > kMore * rate_;
-  const bool soon = waits > late || waits + (in / rate_ - 1) * kAhead > kSoonLong * late;
-  // What lies in sockets is a guess, which alone is no reason unless it is of very many.
-  const double seconds_in_line = (waiting - unread_then_) / rate_;
-  const bool crowd = waiting > crowd_ || (seconds_in_line > 2 * late && busy_seconds_ > kWarm);
-  const bool often = wait && !both.idle && ((grows && soon && crowd) || full);
-  const bool fast =
-      wait && !now.idle && waiting > std::max(crowd_, kCrowd) && waits > kLong * late && in > kFast * rate_;
-  often_ = often ? often_ + 1 : 0;
-  return fast || often_ >= (guess ? kLooksUnread : kLooks);
-}
-
 bool Throttle::Look(TimePoint now, double unread) {
   if (!IsDue(now) || !mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
   if (!IsDue(now)) return false;
   if (crowd_ == 0 && share() == 1 && unread < kFewUnread) unread = 0;
-  const Window window = Measure(now, unread);
-  const Window both{.seconds = window.seconds + last_.seconds,
-                    .came = window.came + last_.came,
-                    .begun = window.begun + last_.begun,
-                    .idle = window.idle || last_.idle};
+  const CallsWindow window = Measure(now, unread);
+  const CallsWindow both{.seconds = window.seconds + last_.seconds,
+                         .came = window.came + last_.came,
+                         .begun = window.begun + last_.begun,
+                         .idle = window.idle || last_.idle};
   last_ = window;
   LearnRate(window, both);
   const Turns::Parts parts = turns_.Count(now);
@@ -216,7 +180,15 @@ bool Throttle::Look(TimePoint now, double unread) {
   sends_mean_ += (parts.sends() - sends_mean_) * weight;
   in_most_ = before < 1 ? std::max(in_most_, in) : in;
   if (before == 1) {
-    if (!TooMany(waiting, waits, full, window, both)) return false;
+    const Excess::Seen seen{.waiting = waiting,
+                            .unread = unread,
+                            .running = static_cast<double>(running_.load(std::memory_order_relaxed)),
+                            .waits = waits,
+                            .rate = rate_,
+                            .full = full,
+                            .now = window,
+                            .both = both};
+    if (!excess_.Begins(seen)) return false;
     since_.store(now, std::memory_order_relaxed);
     in_mean_ = std::max(in, window.came / window.seconds);  // nobody called for long, perhaps
   } else if (crowd_ > 0 && waits > kVeryOld * late && now - since_.load(std::memory_order_relaxed) > kAnew) {
@@ -234,6 +206,7 @@ bool Throttle::Look(TimePoint now, double unread) {
       std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);
+  if (before < 1 && share == 1) excess_.Ends(Seconds(now - since_.load(std::memory_order_relaxed)).count());
   const int lines = lines_.load(std::memory_order_relaxed);
   // Half of an equal part is enough to count as one of the many.
   const bool many = seen_.load(std::memory_order_relaxed) && lines > 0;

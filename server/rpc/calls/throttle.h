@@ -8,6 +8,7 @@
 
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
+#include "server/rpc/calls/excess.h"
 #include "server/rpc/calls/turns.h"
 
 namespace tilewire::rpc {
@@ -22,7 +23,8 @@ class Throttle {
  public:
   /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
   /// how long they wait alone.
-  explicit Throttle(Clock::duration late, double crowd = 0) : late_(late), crowd_(crowd) {}
+  explicit Throttle(Clock::duration late, double crowd = 0)
+      : late_(late), crowd_(crowd), excess_(std::chrono::duration<double>(late).count(), crowd) {}
 
   /// A call that came: it waits, begins, and ends. Used by one thread at a time; `throttle` outlives it, and
   /// so does `line`, which counts the calls of its connection that wait; null where nobody knows that.
@@ -91,20 +93,9 @@ class Throttle {
   // Often enough to see growth before it is long, and not so often that a few calls are taken for it.
   static constexpr std::chrono::milliseconds kLook{5};
 
-  /// Between two looks.
-  struct Window {
-    double seconds = 0;
-    double came = 0, begun = 0, dropped = 0;  ///< calls
-    bool idle = true;                         ///< at some time nobody waited
-  };
-  Window Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
+  CallsWindow Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
   /// Learns how many can be done, where they are as many as were: while others wait.
-  void LearnRate(const Window& now, const Window& both) TILEWIRE_REQUIRES(mutex_);
-  /// Whether so many come that calls, of which so many wait, for `waits` seconds, will wait too long. `full`:
-  /// some found no place.
-  bool TooMany(double waiting, double waits, bool full, const Window& now, const Window& both)
-      TILEWIRE_REQUIRES(mutex_);
-
+  void LearnRate(const CallsWindow& now, const CallsWindow& both) TILEWIRE_REQUIRES(mutex_);
   /// Whether nothing waits beside the call that came, and nothing runs: what lay unread may be done by now.
   bool MayRest(TimePoint now) const {
     return waiting_.load(std::memory_order_relaxed) <= 1 && running_.load(std::memory_order_relaxed) == 0 &&
@@ -134,17 +125,15 @@ class Throttle {
   Turns turns_;
 
   Mutex mutex_;
-  Window last_ TILEWIRE_GUARDED_BY(mutex_);
-  Window busy_ TILEWIRE_GUARDED_BY(mutex_);            ///< while others waited, since the rate was learned
+  CallsWindow last_ TILEWIRE_GUARDED_BY(mutex_);
+  CallsWindow busy_ TILEWIRE_GUARDED_BY(mutex_);       ///< while others waited, since the rate was learned
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
   int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
-  double busy_seconds_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< that somebody waited, ever
-  TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);           ///< when no more waited than are to
-  TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);      ///< when half of that waited, the last time
-  double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< calls a second that can be done; 0: not known yet
-  int often_ TILEWIRE_GUARDED_BY(mutex_) = 0;    ///< looks in a row that there were too many at
-  double least_waited_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  Excess excess_ TILEWIRE_GUARDED_BY(mutex_);
+  TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);         ///< when no more waited than are to
+  TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);    ///< when half of that waited, the last time
+  double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;        ///< calls a second that can be done; 0: not known yet
   double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
   double sends_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a part of them might
   double in_most_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< since the share became less than all

@@ -1,0 +1,65 @@
+#include "server/rpc/calls/excess.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewire::rpc {
+namespace {
+
+// Of `late`: what a call is about to wait before there are too many.
+constexpr double kLong = 0.5, kSoonLong = 1.2;
+// Seconds: how far ahead one looks.
+constexpr double kAhead = 20e-3;
+// Growth: of what waits, beyond the least of the last looks, which is forgotten within half a second, and of
+// what comes beyond what can be done; much of it, so that one look is enough.
+constexpr double kGrows = 1.5, kForgets = 1.0125, kMore = 1.1, kFast = 1.5;
+// Calls that are many enough for that: from so many callers of their own, each waiting for its answer.
+constexpr double kMany = 256;
+// Looks in a row that find too many; more of what is unread: callers who wait for answers begin all at once.
+constexpr int kLooks = 2, kLooksUnread = 4;
+// Of `late`: but not of so much, which so many callers are not.
+constexpr double kVeryLong = 3;
+// Of `late`: what no crowd excuses, neither in line nor where it is learned.
+constexpr double kLine = 2, kLineOfCrowd = 8;
+// Seconds of work until one knows how fast it is, of a server that has just begun.
+constexpr double kWarm = 0.1;
+// Of what usually waits: no more than usual. Seconds in which one learns that, and forgets it.
+constexpr double kUsual = 1.5, kLearns = 0.25, kForgetsUsual = 2;
+// Seconds: what was over by then was a crowd that came at once.
+constexpr double kAtOnce = 1;
+
+}  // namespace
+
+bool Excess::Begins(const Seen& seen) {
+  const auto& [waiting, unread, running, waits, rate, full, now, both] = seen;
+  if (!now.idle) busy_ += now.seconds;
+  // The fewest that waited lately, since anybody does.
+  least_waited_ = both.idle || least_waited_ == 0 ? waiting : std::min(waiting, least_waited_ * kForgets);
+  usual_ += (waiting - usual_) * (1 - std::exp(-now.seconds / (waiting > usual_ ? kLearns : kForgetsUsual)));
+  const double longest = (crowd_ > 0 ? kLineOfCrowd : kLine) * late_;
+  const double most = crowd_ > 0 ? std::max(crowd_, std::min(kUsual * usual_, longest * rate)) : 0;
+  // As many as run may wait, as in Backlog, and a few more.
+  const bool wait = waiting > 1.5 * running;
+  // Who call again when they were answered do not grow in number, however many wait.
+  // What lies in sockets is a guess, and comes a window at a time: whether it grows is a matter of two looks.
+  const double in = both.came / both.seconds;
+  const bool guess = crowd_ == 0 && 2 * unread > waiting && waits < kVeryLong * late_;
+  const double comes = guess ? in : now.came / now.seconds;
+  const bool grows = waiting > kGrows * least_waited_ && comes > kMore * rate;
+  const bool soon = waits > late_ || waits + (in / rate - 1) * kAhead > kSoonLong * late_;
+  // What lies in sockets is a guess, which alone is no reason unless it is of very many.
+  const bool crowd = waiting > most || ((waiting - unread) / rate > longest && busy_ > kWarm);
+  const bool often = wait && !both.idle && ((grows && soon && crowd) || full);
+  const bool fast =
+      wait && !now.idle && waiting > std::max(most, kMany) && waits > kLong * late_ && in > kFast * rate;
+  often_ = often ? often_ + 1 : 0;
+  if (!fast && often_ < (guess ? kLooksUnread : kLooks)) return false;
+  began_with_ = waiting;
+  return true;
+}
+
+void Excess::Ends(double seconds) {
+  if (seconds < kAtOnce) usual_ = std::max(usual_, began_with_);
+}
+
+}  // namespace tilewire::rpc
