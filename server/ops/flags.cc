@@ -98,7 +98,8 @@ void AddEngineFlags(std::vector<Flag>* flags) {
                            "Seconds that a job may wait before it is refused as BUSY"));
   flags->push_back(Whole("late-ms", &Config::late_ms, 0, 10'000,
                          "Milliseconds that unary calls may wait, and as long as calls take, before more are "
-                         "refused as BUSY; 0: any time"));
+                         "refused as BUSY; clients are asked to hold calls back where they wait for as long, "
+                         "those of up to 32 KiB for a quarter; 0: any time"));
   flags->push_back(Seconds("idle-seconds", &Config::idle_seconds, 0.1, 86400,
                            "Seconds within which a stream must carry a block, or lose its job; N times as "
                            "long for one of N streams"));

@@ -1,4 +1,4 @@
-// When calls are too many, of a server that does twenty light ones a millisecond.
+// When calls are too many.
 #include "server/rpc/calls/excess.h"
 
 #include <gtest/gtest.h>
@@ -8,15 +8,18 @@
 namespace tilewire::rpc {
 namespace {
 
-class ExcessOfLight : public ::testing::Test {
+/// Of a server that does `rate_` calls a second, at a look every 5 ms.
+class ExcessTest : public ::testing::Test {
  protected:
-  static constexpr double kRate = 20'000, kLook = 5e-3, kDone = kRate * kLook;
+  static constexpr double kLook = 5e-3;
+  explicit ExcessTest(const Excess& excess) : excess_(excess) {}
+  double done() const { return rate_ * kLook; }
 
   /// A look, after `calls` came; as many wait as are not done by then.
   bool Comes(double calls) {
     const double before = waiting_;
-    waiting_ = std::max(0.0, waiting_ + calls - kDone);
-    CallsWindow now{
+    waiting_ = std::max(0.0, waiting_ + calls - done());
+    const CallsWindow now{
         .seconds = kLook, .came = calls, .begun = before + calls - waiting_, .idle = waiting_ == 0};
     const CallsWindow both{.seconds = 2 * kLook,
                            .came = calls + last_.came,
@@ -24,9 +27,11 @@ class ExcessOfLight : public ::testing::Test {
                            .idle = now.idle || last_.idle};
     last_ = now;
     return excess_.Begins({.waiting = waiting_,
-                           .unread = waiting_,
-                           .waits = waiting_ / kRate,
-                           .rate = kRate,
+                           .unread = unread_ * waiting_,
+                           .running = running_,
+                           .waits = waiting_ / rate_,
+                           .rate = rate_,
+                           .full = full_,
                            .now = now,
                            .both = both});
   }
@@ -34,16 +39,29 @@ class ExcessOfLight : public ::testing::Test {
   bool ComeAtOnce(double calls) {
     bool many = false;
     Rest(0.05);
-    for (const double part : {0.4 * calls, 0.6 * calls, kDone, kDone}) many |= Comes(part);
+    for (const double part : {0.4 * calls, 0.6 * calls, done(), done()}) many |= Comes(part);
     return many;
+  }
+  /// As many times what is done at each look: how many of these until it is too many; 1000: it never is.
+  int LooksUntilTooMany(double times) {
+    Rest(0.5);
+    int looks = 1;
+    while (looks < 1000 && !Comes(times * done())) ++looks;
+    return looks;
   }
   void Rest(double seconds) {
     for (; seconds > 0; seconds -= kLook) EXPECT_FALSE(Comes(0));
   }
 
-  Excess excess_{5e-3, 256};
-  double waiting_ = 0;
+  Excess excess_;
+  double rate_ = 20'000, waiting_ = 0, unread_ = 1, running_ = 0;
+  bool full_ = false;
   CallsWindow last_;
+};
+
+class ExcessOfLight : public ExcessTest {
+ protected:
+  ExcessOfLight() : ExcessTest(Excess(5e-3, 256)) {}
 };
 
 TEST_F(ExcessOfLight, ACrowdMayComeAtOnce) {
@@ -52,9 +70,35 @@ TEST_F(ExcessOfLight, ACrowdMayComeAtOnce) {
 }
 
 TEST_F(ExcessOfLight, ThreeTimesWhatCanBeDoneIsTooManyAtTheSecondLook) {
-  Rest(0.1);
-  EXPECT_FALSE(Comes(3 * kDone));
-  EXPECT_TRUE(Comes(3 * kDone));
+  EXPECT_EQ(LooksUntilTooMany(3), 2);
+}
+
+TEST_F(ExcessOfLight, AThirdMoreIsOnceThatIsACrowd) {
+  EXPECT_EQ(LooksUntilTooMany(1.3), 256 / 30 + 2) << "two looks in a row";
+}
+
+TEST_F(ExcessOfLight, SlowOnesAreBeforeTheyAreACrowd) {
+  rate_ = 4000, unread_ = 0;
+  const int looks = LooksUntilTooMany(1.5);
+  EXPECT_GT(waiting_, 40e-3 * rate_);
+  EXPECT_LT(waiting_, 256);
+  EXPECT_LT(looks, 25);
+}
+
+TEST_F(ExcessOfLight, HardlyMoreThanCanBeDoneAreNot) {
+  EXPECT_EQ(LooksUntilTooMany(1.05), 1000);
+}
+
+TEST_F(ExcessOfLight, NorThoseBesideWhichAsManyRun) {
+  running_ = 1000;
+  EXPECT_EQ(LooksUntilTooMany(1.3), 1500 / 30 + 2);
+}
+
+TEST_F(ExcessOfLight, WhoFindsNoPlaceTwiceIsTooMany) {
+  EXPECT_FALSE(Comes(done() + 10));
+  full_ = true;
+  EXPECT_FALSE(Comes(done()));
+  EXPECT_TRUE(Comes(done()));
 }
 
 TEST_F(ExcessOfLight, AsManyAsOnceWereForAMomentAreACrowd) {
@@ -79,10 +123,29 @@ TEST_F(ExcessOfLight, NorSoManyThatTheyWaitForVeryLong) {
 }
 
 TEST_F(ExcessOfLight, AsManyAsUsuallyWaitAreACrowd) {
-  while (waiting_ < 600) ASSERT_FALSE(Comes(1.04 * kDone)) << "callers who come one by one";
-  for (int i = 0; i < 400; ++i) ASSERT_FALSE(Comes(kDone));
+  while (waiting_ < 600) ASSERT_FALSE(Comes(1.05 * done())) << "callers who come one by one";
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(Comes(done()));
   EXPECT_FALSE(ComeAtOnce(800));
   EXPECT_TRUE(ComeAtOnce(1800));
+}
+
+TEST_F(ExcessOfLight, WhatWaitsAfterNobodyCalledForLongIsNotUsual) {
+  const CallsWindow pause{.seconds = 10, .came = 700, .begun = 100, .idle = true};
+  EXPECT_FALSE(excess_.Begins(
+      {.waiting = 600, .unread = 600, .waits = 30e-3, .rate = rate_, .now = pause, .both = pause}));
+  EXPECT_TRUE(ComeAtOnce(800));
+}
+
+class ExcessOfHeavy : public ExcessTest {
+ protected:
+  ExcessOfHeavy() : ExcessTest(Excess(20e-3, 0)) { rate_ = 2000; }
+};
+
+/// The first look follows one at which nobody waited, and does not count.
+TEST_F(ExcessOfHeavy, FourLooksHaveToSaySoWhereNobodyReadThemElseTwo) {
+  EXPECT_EQ(LooksUntilTooMany(3), 1 + 4);
+  waiting_ = 0, unread_ = 0;
+  EXPECT_EQ(LooksUntilTooMany(3), 1 + 2);
 }
 
 }  // namespace

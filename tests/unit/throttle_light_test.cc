@@ -103,17 +103,32 @@ TEST_F(ThrottledLight, WhoComesNewlyIsNotAskedWhereNothingWaits) {
     Throttle::Passage passage{throttle, &turn->waiting};
   };
   const auto asks = [&](Caller& caller) { return throttle_.Asks(caller.turn, now_).has_value(); };
+  const auto asked = [&] {
+    int asked = 0;
+    for (int i = 0; i < 16; ++i) {
+      Caller alone(&throttle_);
+      asked += asks(alone);
+    }
+    return asked;
+  };
   std::deque<Caller> together;
   for (int i = 0; i < 16; ++i) together.emplace_back(&throttle_);
   now_ += milliseconds(6);
   throttle_.Look(now_);
   EXPECT_GE(std::ranges::count_if(together, asks), 4);
   together.clear();
-  for (int i = 0; i < 16; ++i) {
-    Caller alone(&throttle_);
-    EXPECT_FALSE(asks(alone));
+  EXPECT_EQ(asked(), 0);
+  {
+    Caller runs(&throttle_);
+    runs.passage.Begins();
+    EXPECT_GE(asked(), 4);
   }
-  EXPECT_LT(throttle_.share(), 1);
+  now_ += milliseconds(6);
+  throttle_.Look(now_, 2 * kDonePerMs);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_GE(asked(), 4) << "so much lay unread that it takes two milliseconds";
+  now_ += milliseconds(3);
+  EXPECT_EQ(asked(), 0);
 }
 
 /// Where the share goes up again those who were told to hold back do so for a while. Who took that for little

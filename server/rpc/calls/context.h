@@ -22,8 +22,8 @@
 
 namespace tilewire::rpc {
 
-/// Light calls that may come at once, from as many callers who each wait for their answer; and the
-/// part of `late` for which they may wait: by the time that all of it has passed, thousands have come.
+/// Light calls that may come at once, from as many callers who each wait for their answer; and what
+/// `late` is divided by for them: by the time that all of it has passed, thousands have come.
 inline constexpr double kLightCrowd = 256;
 inline constexpr int kLightLate = 4;
 

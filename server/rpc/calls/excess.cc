@@ -20,38 +20,46 @@ constexpr int kLooks = 2, kLooksUnread = 4;
 // Of `late`: but not of so much, which so many callers are not.
 constexpr double kVeryLong = 3;
 // Of `late`: what no crowd excuses, neither in line nor where it is learned.
-constexpr double kLine = 2, kLineOfCrowd = 8;
+constexpr double kLine = 8;
 // Seconds of work until one knows how fast it is, of a server that has just begun.
 constexpr double kWarm = 0.1;
-// Of what usually waits: no more than usual. Seconds in which one learns that, and forgets it.
-constexpr double kUsual = 1.5, kLearns = 0.25, kForgetsUsual = 2;
+// Of what usually waits: no more than usual. Seconds in which one learns that, and forgets it; and of one
+// look at most, for what waits after nobody called for long is no more usual for it.
+constexpr double kUsual = 1.5, kLearns = 0.25, kForgetsUsual = 2, kOneLook = 0.01;
 // Seconds: what was over by then was a crowd that came at once.
 constexpr double kAtOnce = 1;
 
 }  // namespace
 
+double Excess::Crowd(const Seen& seen) {
+  const double seconds = std::min(seen.now.seconds, kOneLook);
+  const double weight = 1 - std::exp(-seconds / (seen.waiting > usual_ ? kLearns : kForgetsUsual));
+  usual_ += (seen.waiting - usual_) * weight;
+  return std::max(crowd_, std::min(kUsual * usual_, kLine * late_ * seen.rate));
+}
+
 bool Excess::Begins(const Seen& seen) {
-  const auto& [waiting, unread, running, waits, rate, full, now, both] = seen;
-  if (!now.idle) busy_ += now.seconds;
+  const double waiting = seen.waiting, waits = seen.waits, rate = seen.rate;
+  if (!seen.now.idle) busy_ += seen.now.seconds;
   // The fewest that waited lately, since anybody does.
-  least_waited_ = both.idle || least_waited_ == 0 ? waiting : std::min(waiting, least_waited_ * kForgets);
-  usual_ += (waiting - usual_) * (1 - std::exp(-now.seconds / (waiting > usual_ ? kLearns : kForgetsUsual)));
-  const double longest = (crowd_ > 0 ? kLineOfCrowd : kLine) * late_;
-  const double most = crowd_ > 0 ? std::max(crowd_, std::min(kUsual * usual_, longest * rate)) : 0;
+  least_waited_ =
+      seen.both.idle || least_waited_ == 0 ? waiting : std::min(waiting, least_waited_ * kForgets);
+  const double crowd = crowd_ > 0 ? Crowd(seen) : 0;
   // As many as run may wait, as in Backlog, and a few more.
-  const bool wait = waiting > 1.5 * running;
+  const bool wait = waiting > 1.5 * seen.running;
   // Who call again when they were answered do not grow in number, however many wait.
   // What lies in sockets is a guess, and comes a window at a time: whether it grows is a matter of two looks.
-  const double in = both.came / both.seconds;
-  const bool guess = crowd_ == 0 && 2 * unread > waiting && waits < kVeryLong * late_;
-  const double comes = guess ? in : now.came / now.seconds;
+  const double in = seen.both.came / seen.both.seconds;
+  const bool guess = crowd_ == 0 && 2 * seen.unread > waiting && waits < kVeryLong * late_;
+  const double comes = guess ? in : seen.now.came / seen.now.seconds;
   const bool grows = waiting > kGrows * least_waited_ && comes > kMore * rate;
   const bool soon = waits > late_ || waits + (in / rate - 1) * kAhead > kSoonLong * late_;
   // What lies in sockets is a guess, which alone is no reason unless it is of very many.
-  const bool crowd = waiting > most || ((waiting - unread) / rate > longest && busy_ > kWarm);
-  const bool often = wait && !both.idle && ((grows && soon && crowd) || full);
-  const bool fast =
-      wait && !now.idle && waiting > std::max(most, kMany) && waits > kLong * late_ && in > kFast * rate;
+  const double line = (waiting - seen.unread) / rate;
+  const bool many = waiting > crowd || (line > kLine * late_ && busy_ > kWarm);
+  const bool often = wait && !seen.both.idle && ((grows && soon && many) || seen.full);
+  const bool fast = wait && !seen.now.idle && waiting > std::max(crowd, kMany) && waits > kLong * late_ &&
+                    in > kFast * rate;
   often_ = often ? often_ + 1 : 0;
   if (!fast && often_ < (guess ? kLooksUnread : kLooks)) return false;
   began_with_ = waiting;
@@ -59,6 +67,7 @@ bool Excess::Begins(const Seen& seen) {
 }
 
 void Excess::Ends(double seconds) {
+  usual_ *= std::exp(-seconds / kForgetsUsual);
   if (seconds < kAtOnce) usual_ = std::max(usual_, began_with_);
 }
 

@@ -12,11 +12,11 @@ struct CallsWindow {
 
 /// Tells an excess from callers who are many, but call again only when they were answered: what waits of
 /// theirs does not grow. As many as a `crowd` may come at once, and where more wait than that it is learned:
-/// half more than usually wait, or waited when an excess began that was over at once, up to what takes
-/// `line`. Not thread-safe.
+/// half more than usually wait, or waited when an excess began that was over within a second, up to what
+/// takes eight times `late`. Not thread-safe.
 class Excess {
  public:
-  /// Seconds. Without a `crowd` it is a matter of how long calls wait alone.
+  /// `late`, in seconds, is long to wait. Without a `crowd` it is a matter of that alone.
   Excess(double late, double crowd) : late_(late), crowd_(crowd) {}
 
   struct Seen {
@@ -34,6 +34,9 @@ class Excess {
   void Ends(double seconds);
 
  private:
+  /// As many may wait; learns it.
+  double Crowd(const Seen& seen);
+
   const double late_;
   const double crowd_;
   int often_ = 0;            ///< looks in a row that found one

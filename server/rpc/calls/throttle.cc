@@ -166,7 +166,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   announced_.store(0, std::memory_order_relaxed);
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
-  unread_.store(DurationOf(std::min(unread / rate_, 10.0)), std::memory_order_relaxed);
+  unread_until_.store(now + DurationOf(std::min(unread / rate_, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= target) well_ = now;
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
@@ -189,6 +189,7 @@ bool Throttle::Look(TimePoint now, double unread) {
                             .now = window,
                             .both = both};
     if (!excess_.Begins(seen)) return false;
+    began_ = now;
     since_.store(now, std::memory_order_relaxed);
     in_mean_ = std::max(in, window.came / window.seconds);  // nobody called for long, perhaps
   } else if (crowd_ > 0 && waits > kVeryOld * late && now - since_.load(std::memory_order_relaxed) > kAnew) {
@@ -206,7 +207,7 @@ bool Throttle::Look(TimePoint now, double unread) {
       std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);
-  if (before < 1 && share == 1) excess_.Ends(Seconds(now - since_.load(std::memory_order_relaxed)).count());
+  if (before < 1 && share == 1) excess_.Ends(Seconds(now - began_).count());
   const int lines = lines_.load(std::memory_order_relaxed);
   // Half of an equal part is enough to count as one of the many.
   const bool many = seen_.load(std::memory_order_relaxed) && lines > 0;

@@ -16,8 +16,8 @@ namespace tilewire::rpc {
 /// Of calls of one weight. While no more come than are done they are counted, and no more. Where what waits
 /// grows beyond what is done in about `late`, only a share of the connections that call may send, in turns
 /// (Turns): that of the calls that would come which can be done, less what it takes to make up for those that
-/// wait, or more, while a call waits for no more than a few hundredths of `late`, or a quarter of it without
-/// a `crowd`. By what comes and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are
+/// wait, or more, while a call waits for no more than an eighth of `late`, or a quarter of it without a
+/// `crowd`. By what comes and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are
 /// the caller's.
 class Throttle {
  public:
@@ -63,7 +63,7 @@ class Throttle {
   };
   /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
   /// of others wait than of its own, unless most of what waits is unread, whoever's it is; nor for the first
-  /// one of a connection while nothing waits. Without a `crowd` also before its turn,
+  /// one of a connection while nothing else waits or runs. Without a `crowd` also before its turn,
   /// where more than eight of its calls are `coming`, so many that they would wait for a third of `late`,
   /// were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
@@ -99,7 +99,7 @@ class Throttle {
   /// Whether nothing waits beside the call that came, and nothing runs: what lay unread may be done by now.
   bool MayRest(TimePoint now) const {
     return waiting_.load(std::memory_order_relaxed) <= 1 && running_.load(std::memory_order_relaxed) == 0 &&
-           unread_.load(std::memory_order_relaxed) <= now - looked_.load(std::memory_order_relaxed);
+           unread_until_.load(std::memory_order_relaxed) <= now;
   }
 
   const Clock::duration late_;
@@ -115,8 +115,8 @@ class Throttle {
   std::atomic<double> share_{1};
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1, or calls waited for very long
   std::atomic<Clock::duration> waits_{Clock::duration{}};
-  std::atomic<Clock::duration> unread_{Clock::duration{}};  ///< what lay so at the last look takes so long
-  std::atomic<double> rate_now_{0};                         ///< rate_; not 0 once there were too many
+  std::atomic<TimePoint> unread_until_{TimePoint{}};  ///< it takes to do what lay so at the last look
+  std::atomic<double> rate_now_{0};                   ///< rate_; not 0 once there were too many
   std::atomic<int64_t> announced_{0};  ///< since the last look: calls that may send their messages,
   std::atomic<int64_t> refused_{0};    ///< and those that may not
   std::atomic<int> most_coming_{0};    ///< of one connection
@@ -131,6 +131,7 @@ class Throttle {
   int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   Excess excess_ TILEWIRE_GUARDED_BY(mutex_);
+  TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);        ///< it, the last time
   TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);         ///< when no more waited than are to
   TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);    ///< when half of that waited, the last time
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;        ///< calls a second that can be done; 0: not known yet
