@@ -218,6 +218,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tilewired: cannot start: %s\n", std::string(status.message()).c_str());
     return kCannotStart;
   }
+  // Before there are threads: a signal to stop that finds one which does not block it ends the process there.
+  std::string warning;
+  const Status prepared = ops::PrepareProcess(&warning);
   std::optional<LibraryLines> library;
   try {
     ops::InitLogging(parsed.config->log_format, parsed.config->log_level);
@@ -234,8 +237,7 @@ int main(int argc, char** argv) {
                   {{"name", name}, {"nearest", nearest}});
   if (const std::string doubt = Doubt(*parsed.config); !doubt.empty())
     ops::LogEvent(spdlog::level::warn, doubt);
-  std::string warning;
-  if (const Status status = ops::PrepareProcess(&warning); !status.ok()) return CannotStart(status);
+  if (!prepared.ok()) return CannotStart(prepared);
   if (!warning.empty()) ops::LogEvent(spdlog::level::warn, warning);
   try {
     return Run(*parsed.config, audit_file ? std::make_shared<ops::AuditLog>(std::move(audit_file)) : nullptr);

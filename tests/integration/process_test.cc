@@ -70,6 +70,22 @@ TEST(Process, KeepsNothingThatServingNeedsNoneOf) {
   EXPECT_NE(nobody.err().find("no-such-user"), std::string::npos) << nobody.err();
 }
 
+/// Else a signal that comes while the main thread does not wait for it would end the process at once.
+TEST(Process, NoThreadTakesAStopButTheOneThatWaitsForIt) {
+  Program program(Cpu());
+  program.Ready();
+  const std::string own = std::to_string(program.pid());
+  int others = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/" + own + "/task")) {
+    const std::string blocked = StatusOf(thread, "SigBlk");
+    if (thread.path().filename() == own || blocked.empty()) continue;  // that one, or one that is gone
+    ++others;
+    for (const int signal : {SIGTERM, SIGINT})
+      EXPECT_NE(std::stoull(blocked, nullptr, 16) & (1ULL << (signal - 1)), 0U) << thread << " " << signal;
+  }
+  EXPECT_GT(others, 4);
+}
+
 TEST(Process, InterruptEndsItToo) {
   Program program(Cpu());
   program.Ready();
