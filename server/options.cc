@@ -33,12 +33,19 @@ std::vector<rpc::Identity> TrustedProxies(const ops::Config& config) {
   return proxies;
 }
 
+/// A lane sends one reply after the other. With fewer of them than threads take calls jobs wait for each
+/// other, and calls, beyond those that may run, for jobs, of which each is woken for. More than four did no
+/// more.
+int SmallLanes() {
+  return std::min(SmallCallsAtOnce(DefaultCpuThreads()), 4);
+}
+
 }  // namespace
 
 engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
   return {
       .lanes = config.lanes,
-      .small_lanes = std::clamp(DefaultCpuThreads() / 4, 1, 4),
+      .small_lanes = SmallLanes(),
       .host_bytes = config.host_bytes,
       .block_bytes = config.block_bytes,
       .fit_blocks = config.fit_blocks,

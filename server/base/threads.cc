@@ -9,6 +9,13 @@
 
 namespace tilewire {
 
+int SmallCallsAtOnce(int cores) {
+  // Of few cores clients need all. More than a third of 4 or of 16 did up to a sixth more calls, in up to
+  // twice the time of cores (tests/bench/RESULTS.md).
+  constexpr int kFew = 3, kPart = 3;
+  return cores <= kFew ? 2 : (cores + kPart - 1) / kPart;
+}
+
 Status CheckThreads(int count) {
   struct Gate {
     Mutex mutex;

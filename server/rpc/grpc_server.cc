@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/base/threads.h"
 #include "server/rpc/transport/given_window.h"
 #include "server/rpc/transport/shared_queue.h"
 #include "server/rpc/transport/transport.h"
@@ -10,12 +11,10 @@
 namespace tilewire::rpc {
 namespace {
 
-/// Of few cores clients need all. Else a third of them: of 4 and of 16 no
-/// other number did clearly more small calls of 16 and more callers (tests/bench/RESULTS.md).
 Crew::Options CrewFor(int cores) {
-  constexpr int kFew = 3, kPart = 3;
-  if (cores <= kFew) return {.together = 2};
-  return {.close = std::chrono::microseconds(400), .together = (cores + kPart - 1) / kPart, .in_a_row = 16};
+  const int together = SmallCallsAtOnce(cores);
+  if (cores < 4) return {.together = together};  // nobody waits awake where clients need the core
+  return {.close = std::chrono::microseconds(400), .together = together, .in_a_row = 16};
 }
 
 }  // namespace

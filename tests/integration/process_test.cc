@@ -1,7 +1,10 @@
 // The program: ready lines, exit codes, signals, metrics.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "server/base/memory.h"
+#include "server/base/threads.h"
 #include "tests/integration/program.h"
 
 namespace tilewire::testing {
@@ -84,6 +87,17 @@ TEST(Process, NoThreadTakesAStopButTheOneThatWaitsForIt) {
       EXPECT_NE(std::stoull(blocked, nullptr, 16) & (1ULL << (signal - 1)), 0U) << thread << " " << signal;
   }
   EXPECT_GT(others, 4);
+}
+
+/// Else jobs wait for each other's replies, and calls for jobs: of four cores that was half as many a second.
+TEST(Process, HasALaneForEachThreadThatTakesSmallCalls) {
+  Program program(Cpu({"--lanes", "1"}));
+  program.Ready();
+  int lanes = 0;
+  const std::string tasks = "/proc/" + std::to_string(program.pid()) + "/task";
+  for (const auto& thread : std::filesystem::directory_iterator(tasks))
+    if (StatusOf(thread, "Name") == "tw-cpu-lane") ++lanes;
+  EXPECT_EQ(lanes, 1 + std::min(SmallCallsAtOnce(DefaultCpuThreads()), 4));
 }
 
 TEST(Process, InterruptEndsItToo) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/base/limits.h"
+#include "server/base/threads.h"
 
 namespace tilewire {
 namespace {
@@ -138,6 +139,12 @@ TEST_F(MemoryTest, ThreadsFollowQuotasV1) {
   EXPECT_EQ(Threads(), all);
   Write("sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "100000\n");
   EXPECT_EQ(Threads(), 1);
+}
+
+TEST(Threads, AThirdOfTheCoresTakesSmallCalls) {
+  for (const int few : {1, 2, 3, 4}) EXPECT_EQ(SmallCallsAtOnce(few), 2) << few;
+  EXPECT_EQ(SmallCallsAtOnce(8), 3);
+  EXPECT_EQ(SmallCallsAtOnce(16), 6);
 }
 
 TEST(MemoryOfThisMachine, IsPlausible) {
