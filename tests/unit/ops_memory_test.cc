@@ -141,7 +141,7 @@ TEST_F(MemoryTest, ThreadsFollowQuotasV1) {
   EXPECT_EQ(Threads(), 1);
 }
 
-TEST(Threads, AThirdOfTheCoresTakesSmallCalls) {
+TEST(SmallCallsAtOnce, IsAThirdOfTheCores) {
   for (const int few : {1, 2, 3, 4}) EXPECT_EQ(SmallCallsAtOnce(few), 2) << few;
   EXPECT_EQ(SmallCallsAtOnce(8), 3);
   EXPECT_EQ(SmallCallsAtOnce(16), 6);
