@@ -40,6 +40,33 @@ TEST_F(ThrottledLight, AndAgainWhereTheyWaitForVeryLong) {
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
 }
 
+/// What came while it stood would make all calls late until it is done.
+TEST_F(ThrottledLight, AndAtOnceWhereItStoodForAMoment) {
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  (void)Flood(500, 6);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
+  stands_ = true;
+  (void)Flood(40, 6);
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(6), now_));
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(4), now_));
+  stands_ = false;
+  (void)Flood(300, 6);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
+}
+
+/// Else of who does not hold back all calls would be old.
+TEST_F(ThrottledLight, ButNotWhereTooManyHaveWaitedForLong) {
+  obey_ = false;
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  (void)Flood(251, 6);
+  for (int ms = 0; ms < 1000; ++ms) {
+    (void)Flood(1, 6);
+    ASSERT_LT(throttle_.share(), 1);
+    ASSERT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << ms;
+  }
+}
+
 TEST_F(ThrottledLight, WhoseMessageIsStillToComeIsRefusedWhereItWouldBeOld) {
   (void)Flood(100, 1);
   EXPECT_FALSE(throttle_.WillBeOld(now_)) << "there are not too many";

@@ -29,6 +29,10 @@ constexpr double kOldCalls = 48;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
 // After which the same begins again where calls wait for very long; who holds nothing back gets nothing then.
 constexpr std::chrono::milliseconds kAnew{2000};
+// But sooner, and where they wait for so much of `late`, if no more waited than is to just now: a server that
+// stood for a moment.
+constexpr double kStood = 2;
+constexpr std::chrono::milliseconds kJustNow{250};
 // Of `late`: where no crowd is, so old ones are at any time, but no more of them for each that begins, so
 // that some are served whatever comes. What came while the server stood for a moment is so much that each
 // call would be too late once it begins, and so would be those that come while they are served.
@@ -192,8 +196,10 @@ bool Throttle::Look(TimePoint now, double unread) {
     began_ = now;
     since_.store(now, std::memory_order_relaxed);
     in_mean_ = std::max(in, window.came / window.seconds);  // nobody called for long, perhaps
-  } else if (crowd_ > 0 && waits > kVeryOld * late && now - since_.load(std::memory_order_relaxed) > kAnew) {
-    since_.store(now, std::memory_order_relaxed);
+  } else if (crowd_ > 0 && waits > kStood * late) {
+    const Clock::duration known = now - since_.load(std::memory_order_relaxed);
+    if ((known > kAnew && waits > kVeryOld * late) || (known > kUntilAllKnow && now - well_ < kJustNow))
+      since_.store(now, std::memory_order_relaxed);
   }
   const double can =
       std::max(rate_ * sends_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);

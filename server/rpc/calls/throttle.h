@@ -70,8 +70,9 @@ class Throttle {
 
   /// Whether a call that waited for `late` before it could begin had better be refused: calls that came
   /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
-  /// very long, two seconds later at the soonest. Without one only those that waited for as long as 48 take,
-  /// if that is longer, up to four times `late`; and later, too, but only most of those that waited for that.
+  /// twice `late`, and just now did not, or for very long, two seconds later at the soonest. Without one only
+  /// those that waited for as long as 48 take, if that is longer, up to four times `late`; and later, too,
+  /// but only most of those that waited for that.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
   /// Whether a call whose message is still on its way had better be refused, because it would wait for
