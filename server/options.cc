@@ -33,19 +33,12 @@ std::vector<rpc::Identity> TrustedProxies(const ops::Config& config) {
   return proxies;
 }
 
-/// A lane sends one reply after the other. With fewer of them than threads take calls jobs wait for each
-/// other, and calls, beyond those that may run, for jobs, of which each is woken for. More than four did no
-/// more.
-int SmallLanes() {
-  return std::min(SmallCallsAtOnce(DefaultCpuThreads()), 4);
-}
-
 }  // namespace
 
 engine::EngineOptions EngineOptionsOf(const ops::Config& config) {
   return {
       .lanes = config.lanes,
-      .small_lanes = SmallLanes(),
+      .small_lanes = SmallLanes(DefaultCpuThreads()),
       .host_bytes = config.host_bytes,
       .block_bytes = config.block_bytes,
       .fit_blocks = config.fit_blocks,

@@ -1,5 +1,6 @@
 #include "server/base/threads.h"
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -10,10 +11,14 @@
 namespace tilewire {
 
 int SmallCallsAtOnce(int cores) {
-  // Of few cores clients need all. More than a third of 4 or of 16 did up to a sixth more calls, in up to
-  // twice the time of cores (tests/bench/RESULTS.md).
-  constexpr int kFew = 3, kPart = 3;
-  return cores <= kFew ? 2 : (cores + kPart - 1) / kPart;
+  // More than a third of four did up to two thirds more calls, for nearly twice the time of cores; of sixteen
+  // no more (tests/bench/RESULTS.md).
+  constexpr int kPart = 3;
+  return cores < kFewCores ? 2 : (cores + kPart - 1) / kPart;
+}
+
+int SmallLanes(int cores) {
+  return std::min(SmallCallsAtOnce(cores), 4);
 }
 
 Status CheckThreads(int count) {

@@ -13,7 +13,7 @@ namespace {
 
 Crew::Options CrewFor(int cores) {
   const int together = SmallCallsAtOnce(cores);
-  if (cores < 4) return {.together = together};  // nobody waits awake where clients need the core
+  if (cores < kFewCores) return {.together = together};  // nobody waits awake
   return {.close = std::chrono::microseconds(400), .together = together, .in_a_row = 16};
 }
 

@@ -1,5 +1,4 @@
 // The program: ready lines, exit codes, signals, metrics.
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -89,15 +88,15 @@ TEST(Process, NoThreadTakesAStopButTheOneThatWaitsForIt) {
   EXPECT_GT(others, 4);
 }
 
-/// Else jobs wait for each other's replies, and calls for jobs: of four cores that was half as many a second.
-TEST(Process, HasALaneForEachThreadThatTakesSmallCalls) {
+/// With one lane for two threads jobs wait for each other's replies, and calls for jobs.
+TEST(Process, HasAsManyLanesOfSmallJobsAsItsCoresAreWorth) {
   Program program(Cpu({"--lanes", "1"}));
   program.Ready();
   int lanes = 0;
   const std::string tasks = "/proc/" + std::to_string(program.pid()) + "/task";
   for (const auto& thread : std::filesystem::directory_iterator(tasks))
     if (StatusOf(thread, "Name") == "tw-cpu-lane") ++lanes;
-  EXPECT_EQ(lanes, 1 + std::min(SmallCallsAtOnce(DefaultCpuThreads()), 4));
+  EXPECT_EQ(lanes, 1 + SmallLanes(DefaultCpuThreads()));
 }
 
 TEST(Process, InterruptEndsItToo) {

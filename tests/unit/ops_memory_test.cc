@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -141,10 +142,15 @@ TEST_F(MemoryTest, ThreadsFollowQuotasV1) {
   EXPECT_EQ(Threads(), 1);
 }
 
-TEST(SmallCallsAtOnce, IsAThirdOfTheCores) {
-  for (const int few : {1, 2, 3, 4}) EXPECT_EQ(SmallCallsAtOnce(few), 2) << few;
-  EXPECT_EQ(SmallCallsAtOnce(8), 3);
-  EXPECT_EQ(SmallCallsAtOnce(16), 6);
+TEST(SmallCalls, AThirdOfTheCoresTakesThemAndEachThreadHasALane) {
+  for (const int few : {1, 2, 3, 4, 5, 6}) {
+    EXPECT_EQ(SmallCallsAtOnce(few), 2) << few;
+    EXPECT_EQ(SmallLanes(few), 2) << few;
+  }
+  for (const auto& [cores, threads, lanes] : {std::array{7, 3, 3}, {10, 4, 4}, {16, 6, 4}, {64, 22, 4}}) {
+    EXPECT_EQ(SmallCallsAtOnce(cores), threads);
+    EXPECT_EQ(SmallLanes(cores), lanes);
+  }
 }
 
 TEST(MemoryOfThisMachine, IsPlausible) {

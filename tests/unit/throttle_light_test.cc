@@ -44,10 +44,11 @@ TEST_F(ThrottledLight, AndAgainWhereTheyWaitForVeryLong) {
 TEST_F(ThrottledLight, AndAtOnceWhereItStoodForAMoment) {
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
   (void)Flood(500, 6);
-  ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
   stands_ = true;
-  (void)Flood(40, 6);
+  (void)Flood(12, 6);
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << "not for so short a moment";
+  (void)Flood(28, 6);
   EXPECT_TRUE(throttle_.IsOld(milliseconds(6), now_));
   EXPECT_FALSE(throttle_.IsOld(milliseconds(4), now_));
   stands_ = false;
@@ -56,13 +57,51 @@ TEST_F(ThrottledLight, AndAtOnceWhereItStoodForAMoment) {
 }
 
 /// Else of who does not hold back all calls would be old.
-TEST_F(ThrottledLight, ButNotWhereTooManyHaveWaitedForLong) {
+TEST_F(ThrottledLight, ButNotSoonWhereTooManyCome) {
   obey_ = false;
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
   (void)Flood(251, 6);
-  for (int ms = 0; ms < 1000; ++ms) {
+  for (int ms = 0; ms < 1700; ++ms) {
     (void)Flood(1, 6);
     ASSERT_LT(throttle_.share(), 1);
+    ASSERT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << ms;
+  }
+  (void)Flood(100, 6);
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(21), now_)) << "two seconds later";
+}
+
+/// What comes all at once while the server does what it can is no reason.
+TEST_F(ThrottledLight, NorWhereManyComeAtOnce) {
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  (void)Flood(500, 6);
+  obey_ = false;
+  (void)Flood(20, 0);
+  Come(800);
+  for (int ms = 0; ms < 20; ++ms) {
+    (void)Flood(1, 4);
+    ASSERT_LT(throttle_.share(), 1);
+    ASSERT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << ms;
+  }
+}
+
+/// Or once it had begun it would go on.
+TEST_F(ThrottledLight, NorWhereTheOldWereRefused) {
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  (void)Flood(500, 6);
+  stands_ = true, obey_ = false;
+  (void)Flood(40, 6);
+  ASSERT_TRUE(throttle_.IsOld(milliseconds(6), now_));
+  const auto refuse = [&] {
+    (void)Flood(1, 6);
+    for (int calls = 0; calls < kDonePerMs; ++calls, waiting_.pop_front())
+      if (!throttle_.IsOld(milliseconds(100), now_)) return false;
+    return true;
+  };
+  for (int ms = 0; refuse(); ++ms) ASSERT_LT(ms, 300);
+  stands_ = false;
+  for (int ms = 0; ms < 300; ++ms) {
+    (void)Flood(1, 6);
+    ASSERT_GT(waiting_.size(), 256U + 10 * kDonePerMs);
     ASSERT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << ms;
   }
 }
@@ -77,6 +116,7 @@ TEST_F(ThrottledLight, WhoseMessageIsStillToComeIsRefusedWhereItWouldBeOld) {
   ASSERT_TRUE(hold);
   EXPECT_GE(hold->waits, milliseconds(20));
   EXPECT_GT(hold->hold, milliseconds(0));
+  stands_ = false, obey_ = false;
   (void)Flood(251, 6);
   EXPECT_FALSE(throttle_.WillBeOld(now_)) << "by now all know";
 }

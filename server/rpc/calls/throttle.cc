@@ -29,10 +29,10 @@ constexpr double kOldCalls = 48;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
 // After which the same begins again where calls wait for very long; who holds nothing back gets nothing then.
 constexpr std::chrono::milliseconds kAnew{2000};
-// But sooner, and where they wait for so much of `late`, if no more waited than is to just now: a server that
-// stood for a moment.
-constexpr double kStood = 2;
-constexpr std::chrono::milliseconds kJustNow{250};
+// But sooner, and where they wait for so much of `late`, if hardly such a part was done just now of what can
+// be: a server that stood for a moment.
+constexpr double kMuch = 2, kHardly = 0.25;
+constexpr std::chrono::milliseconds kJustNow{50};
 // Of `late`: where no crowd is, so old ones are at any time, but no more of them for each that begins, so
 // that some are served whatever comes. What came while the server stood for a moment is so much that each
 // call would be too late once it begins, and so would be those that come while they are served.
@@ -172,6 +172,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   unread_until_.store(now + DurationOf(std::min(unread / rate_, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= target) well_ = now;
+  if (waits > late && window.begun + window.dropped < kHardly * rate_ * window.seconds) stood_ = now;
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
@@ -196,9 +197,10 @@ bool Throttle::Look(TimePoint now, double unread) {
     began_ = now;
     since_.store(now, std::memory_order_relaxed);
     in_mean_ = std::max(in, window.came / window.seconds);  // nobody called for long, perhaps
-  } else if (crowd_ > 0 && waits > kStood * late) {
+  } else if (crowd_ > 0) {
     const Clock::duration known = now - since_.load(std::memory_order_relaxed);
-    if ((known > kAnew && waits > kVeryOld * late) || (known > kUntilAllKnow && now - well_ < kJustNow))
+    const bool stood = waits > kMuch * late && now - stood_ < kJustNow;
+    if ((known > kAnew && waits > kVeryOld * late) || (known > kUntilAllKnow && stood))
       since_.store(now, std::memory_order_relaxed);
   }
   const double can =

@@ -70,9 +70,9 @@ class Throttle {
 
   /// Whether a call that waited for `late` before it could begin had better be refused: calls that came
   /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
-  /// twice `late`, and just now did not, or for very long, two seconds later at the soonest. Without one only
-  /// those that waited for as long as 48 take, if that is longer, up to four times `late`; and later, too,
-  /// but only most of those that waited for that.
+  /// twice `late` because hardly anything was done for a moment, a quarter of a second later at the soonest,
+  /// or for very long, two seconds later. Without one only those that waited for as long as 48 take, if that
+  /// is longer, up to four times `late`; and later, too, but only most of those that waited for that.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
   /// Whether a call whose message is still on its way had better be refused, because it would wait for
@@ -135,6 +135,7 @@ class Throttle {
   TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);        ///< it, the last time
   TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);         ///< when no more waited than are to
   TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);    ///< when half of that waited, the last time
+  TimePoint stood_ TILEWIRE_GUARDED_BY(mutex_);        ///< when many waited and hardly anything was done
   double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;        ///< calls a second that can be done; 0: not known yet
   double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
   double sends_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a part of them might
