@@ -1,6 +1,5 @@
 #include "server/options.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

@@ -114,7 +114,7 @@ class Throttle {
   std::atomic<bool> seen_{true};   ///< most of what waits is in lines, not in sockets
   std::atomic<TimePoint> looked_{TimePoint{}};
   std::atomic<double> share_{1};
-  std::atomic<TimePoint> since_{TimePoint{}};  ///< when it became less than 1, or calls waited for very long
+  std::atomic<TimePoint> since_{TimePoint{}};  ///< when the refusing of old calls last began
   std::atomic<Clock::duration> waits_{Clock::duration{}};
   std::atomic<TimePoint> unread_until_{TimePoint{}};  ///< it takes to do what lay so at the last look
   std::atomic<double> rate_now_{0};                   ///< rate_; not 0 once there were too many
