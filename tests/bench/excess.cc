@@ -1,7 +1,5 @@
 // More calls than the server can do, whether or not it answers: how much it still does, how long that takes,
 // what a refusal costs, and how soon it is itself again.
-#include <sched.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,8 +8,10 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tests/bench/bench.h"
+#include "tests/bench/cores.h"
 #include "tests/bench/http2_frames.h"
 #include "tests/bench/open_loop.h"
 #include "tests/bench/report.h"
@@ -29,21 +29,6 @@ struct Flags {
   std::string server_cores, own_cores;
   std::vector<std::string> server;
 };
-
-/// "0,2-3"; empty: leaves all as it is.
-void PinTo(const std::string& cores) {
-  if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::istringstream parts(cores);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const size_t dash = part.find('-');
-    const int first = std::stoi(part),
-              last = dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
-    for (int core = first; core <= last; ++core) CPU_SET(core, &set);
-  }
-  if (sched_setaffinity(0, sizeof(set), &set) != 0) throw std::runtime_error("cannot run on cores " + cores);
-}
 
 /// What a call brings; `arrays` keeps those of a form whose operands are at the server.
 CallForm FormOf(const std::string& address, int64_t kibibytes, const Flags& flags,
@@ -164,7 +149,7 @@ struct Peak {
 };
 
 void AddRow(const std::string& row, const Found& found, const Peak& peak, double recovery_ms,
-            double refusal_us, Report* report) {
+            double refusal_us, double slow_ms, Report* report) {
   report->Add(row, {{"offered/s", found.offered},
                     {"good/s", found.good},
                     {"of_peak_%", 100 * found.good / peak.good},
@@ -180,7 +165,8 @@ void AddRow(const std::string& row, const Found& found, const Peak& peak, double
                     {"cpu", found.cpu},
                     {"call_us", peak.call_us},
                     {"refusal_us", refusal_us},
-                    {"recovery_ms", recovery_ms}});
+                    {"recovery_ms", recovery_ms},
+                    {"slow_ms", slow_ms}});
 }
 
 /// Whether that is what the server owes.
@@ -196,11 +182,17 @@ bool IsKept(const Found& found, const Peak& peak, double recovery, double refusa
 bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report* report) {
   PinTo(flags.server_cores);
   const Child server = StartServer(common, flags.server);
+  const SlowCores machine(flags.server_cores);
   PinTo(flags.own_cores);
   std::vector<client::OwnedArray> arrays;
   const CallForm form = FormOf(server.address(), kibibytes, flags, &arrays);
   Generators generators(server.address(), form, flags);
   const std::string name = std::to_string(kibibytes) + " KiB";
+  auto since = SlowCores::TimePoint::clock::now();
+  const auto slow_ms = [&] {
+    const auto from = std::exchange(since, SlowCores::TimePoint::clock::now());
+    return machine.MsBetween(from, since);
+  };
   const auto closed_loop = [&](double seconds) {
     const double before = server.cpu_seconds();
     const auto calls = generators.Run({.under_way = flags.under_way,
@@ -210,9 +202,10 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     return Summarise(calls, seconds, server.cpu_seconds() - before);
   };
   (void)closed_loop(1);  // warms up
+  (void)slow_ms();
   Found closed = closed_loop(flags.seconds);
   if (closed.good <= 0) throw std::runtime_error("no right answer to any call of " + name);
-  AddRow(name + " closed", closed, Peak::Of(closed), 0, 0, report);
+  AddRow(name + " closed", closed, Peak::Of(closed), 0, 0, slow_ms(), report);
   bool kept = true;
   for (const double times : flags.times) {
     const Schedule schedule{.per_second = times * closed.good,
@@ -223,7 +216,7 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
                             .obeys = !flags.ignore_pushback};
     const double before = server.cpu_seconds();
     const auto all = generators.Run(schedule);
-    const double cpu = server.cpu_seconds() - before;
+    const double cpu = server.cpu_seconds() - before, slow = slow_ms();
     const Found again = closed_loop(flags.seconds);
     const Peak peak = Peak::Mean(Peak::Of(closed), Peak::Of(again));
     // What came after it cost what calls cost.
@@ -239,8 +232,8 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
     const double recovery = RecoverySeconds(all, schedule.seconds, 2 * peak.p99_ms);
     std::ostringstream row;
     row << name << " " << times << "x";
-    AddRow(row.str(), found, peak, 1e3 * recovery, refusal_us, report);
-    AddRow(name + " closed", again, Peak::Of(again), 0, 0, report);
+    AddRow(row.str(), found, peak, 1e3 * recovery, refusal_us, slow, report);
+    AddRow(name + " closed", again, Peak::Of(again), 0, 0, slow_ms(), report);
     if (again.good < closed.good / 2) return false;  // it did not come to itself
     closed = again;
     kept &= times <= 1 || IsKept(found, peak, recovery, refusal_us);
