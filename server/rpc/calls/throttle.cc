@@ -13,7 +13,11 @@ constexpr std::chrono::milliseconds kShortestHold{5};
 // Between two connections that come again: so few are asked that only one of so many calls that can be done
 // is refused for it; more of heavy ones each time that it begins. Who is asked learns it as late as
 // his calls are read, light ones in line behind others: he holds back for a multiple of what they wait for.
-constexpr std::chrono::milliseconds kStep{16}, kStepAtFirst{8};
+constexpr std::chrono::milliseconds kStep{16}, kShortStep{8};
+// Of light calls: so few connections that each brings a large part of what can be done, and one too many or
+// too few is soon felt, come one after the other in less time. Of the least a turn would be over before they
+// know.
+constexpr int kVeryFew = 4, kFew = 15;
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
@@ -222,10 +226,13 @@ bool Throttle::Look(TimePoint now, double unread) {
   const double most_coming = kComing * late * rate_ / std::max(parts.send, 1);
   most_coming_.store(static_cast<int>(std::max(most_coming, kLeastComing)), std::memory_order_relaxed);
   const bool at_first = crowd_ == 0 && now - since_.load(std::memory_order_relaxed) < kUntilAllKnow;
-  const auto step = std::max<Clock::duration>(kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0)));
+  const int connections = parts.send + parts.hold;
+  const bool few = crowd_ > 0 && connections > kVeryFew && connections <= kFew;
+  const auto step =
+      std::max<Clock::duration>(few ? kShortStep : kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0)));
   turns_.Choose(
       now, {.share = share,
-            .step = at_first ? kStepAtFirst : step,
+            .step = at_first ? kShortStep : step,
             .least = DurationOf(std::min((crowd_ > 0 ? kTold : kToldHeavy) * waits, 1.0)),
             .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0});
   return before == 1 && share < 1;
