@@ -211,54 +211,9 @@ TEST_F(ThrottledLight, WhoStillHoldsBackIsNotTakenForNobody) {
   EXPECT_GE(sum.done, 1500 * kDonePerMs * 85 / 100);
 }
 
-/// As they are on a socket: nobody is asked before one of his calls is read, behind all that came before, and
-/// a server that is behind does less, since more of what it reads is not at hand any more.
-class ThrottledOnSockets : public Throttled {
+class ThrottledOnSockets : public ThrottledSockets {
  protected:
-  ThrottledOnSockets() : Throttled(32, milliseconds(5), 256) {}
-  struct Sent {
-    Connection* of;
-    TimePoint since;
-  };
-  Sum Excess(int ms, int each) {
-    sum_ = {};
-    for (int i = 0; i < 10 * ms; ++i) {
-      for (int calls = 0; calls < each; ++calls) {
-        Connection& one = connections_[next_++ % connections_.size()];
-        if (now_ >= one.held) unread_.push_back({&one, now_});
-      }
-      now_ += std::chrono::microseconds(100);
-      for (able_ = std::min(able_, 0.0) + speed_ * (unread_.size() > 200 ? 1.2 : 2);
-           able_ > 0 && !unread_.empty();) {
-        able_ -= Read() ? 1 : 0.6;
-        unread_.pop_front();
-      }
-    }
-    return sum_;
-  }
-
-  double speed_ = 1;  ///< of the server, as a part of its usual one
-
- private:
-  /// The first one; false: it was old.
-  bool Read() {
-    const auto [of, since] = unread_.front();
-    Throttle::Passage passage(&throttle_, &of->turn->waiting);
-    throttle_.Look(now_, static_cast<double>(unread_.size() - 1));
-    if (const auto hold = throttle_.Asks(of->turn, now_)) {
-      ++sum_.asked;
-      of->held = now_ + hold->hold;
-      return true;
-    }
-    if (throttle_.IsOld(now_ - since, now_)) return false;
-    passage.Begins();
-    ++sum_.done;
-    sum_.longest = std::max(sum_.longest, now_ - since);
-    return true;
-  }
-
-  std::deque<Sent> unread_;
-  double able_ = 0;  ///< calls
+  ThrottledOnSockets() : ThrottledSockets(32) {}
 };
 
 /// The longer calls wait the later a connection is told, and the more it sends until then.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -22,6 +23,7 @@ class Throttled : public ::testing::Test {
   struct Connection {
     std::shared_ptr<Turn> turn = std::make_shared<Turn>();
     TimePoint held;
+    TimePoint knows;  ///< that it is to hold back
   };
   struct Waiting {
     std::unique_ptr<Throttle::Passage> passage;
@@ -89,6 +91,58 @@ class Throttled : public ::testing::Test {
   std::deque<Waiting> waiting_;
   Sum sum_;
   size_t next_ = 0;
+};
+
+/// Light calls as they are on a socket: nobody is asked before one of his calls is read, behind all that came
+/// before, and a server that is behind does less, since more of what it reads is not at hand any more.
+class ThrottledSockets : public Throttled {
+ protected:
+  explicit ThrottledSockets(int connections) : Throttled(connections, std::chrono::milliseconds(5), 256) {}
+  struct Sent {
+    Connection* of;
+    TimePoint since;
+  };
+  Sum Excess(int ms, int each) {
+    sum_ = {};
+    for (int i = 0; i < 10 * ms; ++i) {
+      for (int calls = 0; calls < each; ++calls) {
+        Connection& one = connections_[next_++ % connections_.size()];
+        if (now_ >= one.held || now_ < one.knows) unread_.push_back({&one, now_});
+      }
+      now_ += std::chrono::microseconds(100);
+      for (able_ = std::min(able_, 0.0) + speed_ * (unread_.size() > 200 ? 1.2 : 2);
+           able_ > 0 && !unread_.empty();) {
+        able_ -= Read() ? 1 : 0.6;
+        unread_.pop_front();
+      }
+    }
+    return sum_;
+  }
+
+  double speed_ = 1;         ///< of the server, as a part of its usual one
+  Clock::duration reply_{};  ///< until a client knows what it was told
+
+ private:
+  /// The first one; false: it was old.
+  bool Read() {
+    const auto [of, since] = unread_.front();
+    Throttle::Passage passage(&throttle_, &of->turn->waiting);
+    throttle_.Look(now_, static_cast<double>(unread_.size() - 1));
+    if (const auto hold = throttle_.Asks(of->turn, now_)) {
+      ++sum_.asked;
+      of->knows = now_ + reply_;
+      of->held = of->knows + hold->hold;
+      return true;
+    }
+    if (throttle_.IsOld(now_ - since, now_)) return false;
+    passage.Begins();
+    ++sum_.done;
+    sum_.longest = std::max(sum_.longest, now_ - since);
+    return true;
+  }
+
+  std::deque<Sent> unread_;
+  double able_ = 0;  ///< calls
 };
 
 /// So many calls come that there are too many for a server that does `per_second`.

@@ -15,9 +15,12 @@ constexpr std::chrono::milliseconds kShortestHold{5};
 // his calls are read, light ones in line behind others: he holds back for a multiple of what they wait for.
 constexpr std::chrono::milliseconds kStep{16}, kShortStep{8};
 // Of light calls: so few connections that each brings a large part of what can be done, and one too many or
-// too few is soon felt, come one after the other in less time. Of the least a turn would be over before they
-// know.
-constexpr int kVeryFew = 4, kFew = 15;
+// too few is soon felt, come one after the other in less time. But no sooner than in so many times what it
+// takes those before them to learn that they are asked, which is a call's wait and so many seconds, by how
+// many send: or they would be too many all the time, and wait for longer, and learn it later still. Nor much
+// later than others, or nobody is left to send where very few are.
+constexpr int kFew = 15;
+constexpr double kLearn = 3, kReply = 2e-3, kLongestStep = 20e-3;
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
@@ -227,9 +230,11 @@ bool Throttle::Look(TimePoint now, double unread) {
   most_coming_.store(static_cast<int>(std::max(most_coming, kLeastComing)), std::memory_order_relaxed);
   const bool at_first = crowd_ == 0 && now - since_.load(std::memory_order_relaxed) < kUntilAllKnow;
   const int connections = parts.send + parts.hold;
-  const bool few = crowd_ > 0 && connections > kVeryFew && connections <= kFew;
-  const auto step =
-      std::max<Clock::duration>(few ? kShortStep : kStep, DurationOf(std::min(kCallsAStep / rate_, 1.0)));
+  const bool few = crowd_ > 0 && connections <= kFew;
+  const double learn = few ? kLearn * (waits + kReply) / std::max(share * connections, 1.0) : 0;
+  const auto step = std::max<Clock::duration>(
+      few ? kShortStep : kStep,
+      DurationOf(std::min(std::max(kCallsAStep / rate_, std::min(learn, kLongestStep)), 1.0)));
   turns_.Choose(
       now, {.share = share,
             .step = at_first ? kShortStep : step,
