@@ -69,15 +69,19 @@ bool SlowSteps::Add(double seconds) {
 
 SlowCores::SlowCores(const std::string& cores) {
   const std::vector<int> list = CoresOf(cores);
-  std::latch know(static_cast<ptrdiff_t>(list.size()));
+  const auto know = std::make_shared<std::latch>(static_cast<ptrdiff_t>(list.size()));
   for (const int number : list) {
     cores_.push_back(std::make_unique<Core>());
     Core* const core = cores_.back().get();
-    core->thread = std::jthread([core, number, &know](const std::stop_token& stop) {
-      PinTo(std::to_string(number));
+    core->thread = std::jthread([core, number, know](const std::stop_token& stop) {
+      try {
+        PinTo(std::to_string(number));
+      } catch (const std::runtime_error&) {
+        return know->count_down();  // a list may name more cores than there are
+      }
       SlowSteps steps;
       for (int i = 0; i < 100; ++i) steps.Add(Step()), std::this_thread::sleep_for(kEach);
-      know.count_down();
+      know->count_down();
       while (!stop.stop_requested()) {
         const bool slow = steps.Add(Step());
         if (slow) {
@@ -88,7 +92,7 @@ SlowCores::SlowCores(const std::string& cores) {
       }
     });
   }
-  know.wait();
+  know->wait();
 }
 
 SlowCores::~SlowCores() = default;

@@ -55,7 +55,8 @@ TEST(SlowCores, CountsNothingBeforeItBeganNorWithoutCores) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
   while (!CPU_ISSET(core, &all)) ++core;
-  const SlowCores one(std::to_string(core));
+  const SlowCores one(std::to_string(core) + "," +
+                      std::to_string(CPU_SETSIZE - 1));  // the last one is missing
   EXPECT_EQ(one.MsBetween(before - std::chrono::hours(1), before), 0);
 }
 
