@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <latch>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 namespace tilewire::bench {
 namespace {
@@ -37,11 +41,20 @@ double Step() {
 
 std::vector<int> CoresOf(const std::string& list) {
   std::vector<int> cores;
+  const auto number = [&](std::string_view text) {
+    int value = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value >= CPU_SETSIZE)
+      throw std::invalid_argument("no list of cores, like 0,2-3: " + list);
+    return value;
+  };
   std::istringstream parts(list);
   for (std::string part; std::getline(parts, part, ',');) {
-    const size_t dash = part.find('-');
-    const int first = std::stoi(part),
-              last = dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
+    const std::string_view text = part;
+    const size_t dash = text.find('-');
+    const int first = number(text.substr(0, dash));
+    const int last = dash == std::string::npos ? first : number(text.substr(dash + 1));
+    if (last < first) throw std::invalid_argument("no list of cores, like 0,2-3: " + list);
     for (int core = first; core <= last; ++core) cores.push_back(core);
   }
   return cores;
@@ -67,6 +80,19 @@ bool SlowSteps::Add(double seconds) {
   return seconds > kTooSlow * usual_;
 }
 
+double SlowMs(const std::vector<LookedAt>& all, std::chrono::steady_clock::time_point from,
+              std::chrono::steady_clock::time_point to) {
+  const auto before = [](const LookedAt& one, std::chrono::steady_clock::time_point when) {
+    return one.when < when;
+  };
+  const auto first = std::lower_bound(all.begin(), all.end(), from, before);
+  const auto last = std::lower_bound(first, all.end(), to, before);
+  if (first == last) return 0;
+  const auto slow = std::count_if(first, last, [](const LookedAt& one) { return one.slow; });
+  return std::chrono::duration<double, std::milli>(to - from).count() * static_cast<double>(slow) /
+         static_cast<double>(last - first);
+}
+
 SlowCores::SlowCores(const std::string& cores) {
   const std::vector<int> list = CoresOf(cores);
   const auto know = std::make_shared<std::latch>(static_cast<ptrdiff_t>(list.size()));
@@ -84,9 +110,9 @@ SlowCores::SlowCores(const std::string& cores) {
       know->count_down();
       while (!stop.stop_requested()) {
         const bool slow = steps.Add(Step());
-        if (slow) {
+        {
           const std::lock_guard lock(core->mutex);
-          core->slow.push_back(std::chrono::steady_clock::now());
+          core->all.push_back({std::chrono::steady_clock::now(), slow});
         }
         std::this_thread::sleep_for(kEach);
       }
@@ -98,14 +124,12 @@ SlowCores::SlowCores(const std::string& cores) {
 SlowCores::~SlowCores() = default;
 
 double SlowCores::MsBetween(TimePoint from, TimePoint to) const {
-  ptrdiff_t most = 0;
+  double most = 0;
   for (const auto& core : cores_) {
     const std::lock_guard lock(core->mutex);
-    const auto& slow = core->slow;
-    most = std::max(most, std::lower_bound(slow.begin(), slow.end(), to) -
-                              std::lower_bound(slow.begin(), slow.end(), from));
+    most = std::max(most, SlowMs(core->all, from, to));
   }
-  return static_cast<double>(most);
+  return most;
 }
 
 }  // namespace tilewire::bench

@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace tilewire::bench {
 namespace {
@@ -17,7 +19,8 @@ using ::testing::IsEmpty;
 TEST(CoresOf, ReadsNumbersAndRanges) {
   EXPECT_THAT(CoresOf("0,2-4"), ElementsAre(0, 2, 3, 4));
   EXPECT_THAT(CoresOf(""), IsEmpty());
-  EXPECT_THROW(CoresOf("all"), std::invalid_argument);
+  for (const char* wrong : {"all", "2x", "0;1", "-1", "3-1", "1-", ",1", "99999999999", "0-4096"})
+    EXPECT_THROW(CoresOf(wrong), std::invalid_argument) << wrong;
 }
 
 TEST(PinTo, RunsOnTheseCoresAlone) {
@@ -39,12 +42,26 @@ TEST(PinTo, RunsOnTheseCoresAlone) {
 
 TEST(SlowSteps, AreThoseThatTakeFourTimesTheUsual) {
   SlowSteps steps;
-  for (int i = 0; i < 60; ++i) EXPECT_FALSE(steps.Add(1e-5));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(steps.Add(1e-6));
+  for (int i = 0; i < 55; ++i) EXPECT_FALSE(steps.Add(1e-5));
   for (int i = 0; i < 40; ++i)
     EXPECT_FALSE(steps.Add(1e-3));  // slow when it began, for less than half of the time
   EXPECT_FALSE(steps.Add(3.9e-5));
   EXPECT_TRUE(steps.Add(4.1e-5));
   EXPECT_FALSE(steps.Add(1e-5));
+}
+
+TEST(SlowMs, IsThePartOfTheTimesThatItWasSlow) {
+  const std::chrono::steady_clock::time_point at;
+  const auto ms = [&](int count) { return at + std::chrono::milliseconds(count); };
+  std::vector<LookedAt> all;
+  for (int i = 0; i < 100; ++i) all.push_back({ms(2 * i), i >= 20 && i < 30});
+  EXPECT_DOUBLE_EQ(SlowMs(all, ms(0), ms(200)), 20);
+  EXPECT_DOUBLE_EQ(SlowMs(all, ms(40), ms(60)), 20) << "all of it";
+  EXPECT_DOUBLE_EQ(SlowMs(all, ms(58), ms(62)), 2) << "the last one and one after it";
+  EXPECT_DOUBLE_EQ(SlowMs(all, ms(60), ms(200)), 0);
+  EXPECT_DOUBLE_EQ(SlowMs(all, ms(0), ms(40)), 0);
+  EXPECT_DOUBLE_EQ(SlowMs(all, ms(300), ms(400)), 0) << "not looked at";
 }
 
 TEST(SlowCores, CountsNothingBeforeItBeganNorWithoutCores) {

@@ -16,11 +16,11 @@ constexpr std::chrono::milliseconds kShortestHold{5};
 constexpr std::chrono::milliseconds kStep{16}, kShortStep{8};
 // Of light calls: so few connections that each brings a large part of what can be done, and one too many or
 // too few is soon felt, come one after the other in less time. But no sooner than in so many times what it
-// takes those before them to learn that they are asked, which is a call's wait and so many seconds, by how
-// many send: or they would be too many all the time, and wait for longer, and learn it later still. Nor much
-// later than others, or nobody is left to send where very few are.
+// takes those before them to learn that they are asked (a call's wait and `kReply`, seconds), divided by how
+// many may send: or they would be too many all the time, and wait for longer, and learn it later still. Nor
+// in more than `kLongestStep`, seconds, or nobody is left to send where very few are.
 constexpr int kFew = 15;
-constexpr double kLearn = 3, kReply = 2e-3, kLongestStep = 20e-3;
+constexpr double kTimesToLearn = 3, kReply = 2e-3, kLongestStep = 20e-3;
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
@@ -231,7 +231,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   const bool at_first = crowd_ == 0 && now - since_.load(std::memory_order_relaxed) < kUntilAllKnow;
   const int connections = parts.send + parts.hold;
   const bool few = crowd_ > 0 && connections <= kFew;
-  const double learn = few ? kLearn * (waits + kReply) / std::max(share * connections, 1.0) : 0;
+  const double learn = few ? kTimesToLearn * (waits + kReply) / std::max(share * connections, 1.0) : 0;
   const auto step = std::max<Clock::duration>(
       few ? kShortStep : kStep,
       DurationOf(std::min(std::max(kCallsAStep / rate_, std::min(learn, kLongestStep)), 1.0)));
