@@ -42,12 +42,12 @@ struct LookedAt {
 double SlowMs(const std::vector<LookedAt>& all, std::chrono::steady_clock::time_point from,
               std::chrono::steady_clock::time_point to);
 
-/// How slow the machine itself is, whoever uses it: on each of these cores a thread does ten microseconds of
-/// arithmetic each millisecond, and looks how much of its processor time that took. Others on its core do not
-/// count, nor memory, nor what a quota takes or the kernel knows to be stolen: what does is a core that is
-/// given less than it seems (clocked down, or its host's meanwhile), for a while; what is so from the first
-/// tenth of a second on is taken for usual. After jHiccup, which measures pauses by sleeping. Thread-safe;
-/// its threads end with it.
+/// How slow the machine itself is, whoever uses it: on each of these cores a thread does ten to twenty
+/// microseconds of arithmetic each millisecond, and looks how much of its processor time that took. Others on
+/// its core do not count, nor memory, nor what a quota takes or the kernel knows to be stolen: what does is a
+/// core that is given less than it seems (clocked down, or its host's meanwhile), for a while; what is so
+/// from the first tenth of a second on is taken for usual. After jHiccup, which measures pauses by sleeping.
+/// Thread-safe; its threads end with it.
 class SlowCores {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

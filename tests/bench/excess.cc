@@ -23,7 +23,7 @@ namespace {
 struct Flags {
   std::vector<int64_t> kibibytes{4, 1024};
   std::vector<double> times{1, 2, 3};
-  int connections = 32, generators = 1, under_way = 64;
+  int connections = 8, generators = 1, under_way = 64;
   double seconds = 4, deadline = 1;
   bool resident = false, ignore_pushback = false;
   std::string server_cores, own_cores;

@@ -16,6 +16,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+int FirstCore() {
+  cpu_set_t all;
+  EXPECT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &all)) ++core;
+  return core;
+}
+
 TEST(CoresOf, ReadsNumbersAndRanges) {
   EXPECT_THAT(CoresOf("0,2-4"), ElementsAre(0, 2, 3, 4));
   EXPECT_THAT(CoresOf(""), IsEmpty());
@@ -27,8 +35,7 @@ TEST(PinTo, RunsOnTheseCoresAlone) {
   std::thread([] {
     cpu_set_t before, after;
     ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-    int core = 0;
-    while (!CPU_ISSET(core, &before)) ++core;
+    const int core = FirstCore();
     PinTo("");
     ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
     EXPECT_TRUE(CPU_EQUAL(&before, &after));
@@ -68,11 +75,7 @@ TEST(SlowCores, CountsNothingBeforeItBeganNorWithoutCores) {
   const auto before = std::chrono::steady_clock::now();
   const SlowCores none("");
   EXPECT_EQ(none.MsBetween(before, before + std::chrono::hours(1)), 0);
-  int core = 0;
-  cpu_set_t all;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
-  while (!CPU_ISSET(core, &all)) ++core;
-  const SlowCores one(std::to_string(core) + "," +
+  const SlowCores one(std::to_string(FirstCore()) + "," +
                       std::to_string(CPU_SETSIZE - 1));  // the last one is missing
   EXPECT_EQ(one.MsBetween(before - std::chrono::hours(1), before), 0);
 }
