@@ -14,20 +14,15 @@ constexpr std::chrono::milliseconds kShortestHold{5};
 // is refused for it; more of heavy ones each time that it begins. Who is asked learns it as late as
 // his calls are read, light ones in line behind others: he holds back for a multiple of what they wait for.
 constexpr std::chrono::milliseconds kStep{16}, kShortStep{8};
-// Of light calls: so few connections that each brings a large part of what can be done, and one too many or
-// too few is soon felt, come one after the other in less time. But no sooner than in so many times what it
-// takes those before them to learn that they are asked (a call's wait and `kReply`, seconds), divided by how
-// many may send: or they would be too many all the time, and wait for longer, and learn it later still. Nor
-// in more than `kLongestStep`, seconds, or nobody is left to send where very few are.
-constexpr int kFew = 15;
-constexpr double kTimesToLearn = 3, kReply = 2e-3, kLongestStep = 20e-3;
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
+// Of the rate: what light calls are to bring, were there many connections, so that there is always something
+// to do; and as many connections are taken to send beside them, so that where they are few one too many,
+// which is a large part of what can be done, is seldom.
+constexpr double kAim = 1.15, kSpare = 2.0 / 3;
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
 // window at a time, for longer, so that there is something to do.
 constexpr double kTarget = 0.12, kTargetHeavy = 0.25;
-// While nobody waits the rate is not known, and taken to be larger by so much in a second than it was.
-constexpr double kMoreASecond = 0.2;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
 // back all would be so old.
 constexpr double kOld = 1;
@@ -46,8 +41,8 @@ constexpr std::chrono::milliseconds kJustNow{50};
 constexpr double kVeryOld = 4;
 constexpr int kMostVeryOld = 8;
 // Seconds: in which time one makes up for what waits, for what waits makes a server slower, too; over which
-// what came is compared with what might, at a fifth of the weight behind full sockets, where clients have
-// more than comes.
+// what came is compared with what might, of heavy calls at a fifth of the weight behind full sockets, where
+// clients have more than comes.
 constexpr double kMakeUp = 5e-3, kMean = 80e-3, kWeightFull = 0.2;
 // What waits is seen no further than sockets go: behind those that are full clients have more. So while too
 // much goes on waiting for more than so many seconds, less and less is let come.
@@ -118,35 +113,12 @@ CallsWindow Throttle::Measure(TimePoint now, double unread) {
       .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
       .begun = static_cast<double>(begun - begun_then_),
       .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
-      .idle =
-          idle_.exchange(false, std::memory_order_relaxed) && unread <= std::max(1.0, kReadAtOnce * rate_)};
+      .idle = idle_.exchange(false, std::memory_order_relaxed) &&
+              unread <= std::max(1.0, kReadAtOnce * done_rate_.rate())};
   unread_then_ = unread;
   came_then_ = came, begun_then_ = begun;
   looked_.store(now, std::memory_order_relaxed);
   return window;
-}
-
-void Throttle::LearnRate(const CallsWindow& now, const CallsWindow& both) {
-  constexpr double kOften = 1.0 / 4, kSlowly = 0.1, kEnoughToTell = 16, kLongest = 0.1;
-  if (both.idle) {
-    busy_ = {};
-    // While others are held back that what is done may be few, and all the same is a rate that can be done.
-    if (both.begun >= kEnoughToTell || share() < 1) rate_ = std::max(rate_, both.begun / both.seconds);
-    if (share() < 1) rate_ *= 1 + std::min(now.seconds, 1.0) * kMoreASecond;
-    return;
-  }
-  busy_.seconds += now.seconds;
-  busy_.begun += now.begun;
-  busy_.dropped += now.dropped;
-  if (busy_.begun < kEnoughToTell && busy_.seconds < kLongest) return;
-  // Slowly while connections take turns, for what is done swings with what waits then, and always down: a
-  // server that stood, or lacked most of its cores for a moment, is not slow.
-  const double rate = busy_.begun / busy_.seconds;
-  const bool slowly = share() < 1 || rate < rate_;
-  const double weight = slowly ? std::min(kOften, 1 - std::exp(-busy_.seconds / kSlowly)) : kOften;
-  // What is refused because it is old takes the time of what would be done.
-  if (busy_.dropped <= busy_.begun) rate_ += (rate - rate_) * (rate_ > 0 ? weight : 1);
-  busy_ = {};
 }
 
 bool Throttle::Look(TimePoint now, double unread) {
@@ -160,33 +132,34 @@ bool Throttle::Look(TimePoint now, double unread) {
                          .begun = window.begun + last_.begun,
                          .idle = window.idle || last_.idle};
   last_ = window;
-  LearnRate(window, both);
+  done_rate_.Learn(window, both, share() < 1);
+  const double rate = done_rate_.rate();
   const Turns::Parts parts = turns_.Count(now);
-  if (rate_ <= 0) return false;
+  const int connections = parts.send + parts.hold;
+  if (rate <= 0) return false;
 
   const double in = both.came / both.seconds, late = Seconds(late_).count();
   const double target = (crowd_ > 0 ? kTarget : kTargetHeavy) * late;
   // Without the one that has just come.
   const auto waiting =
       static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0)) + unread;
-  double waits = waiting / std::max(rate_, window.begun / window.seconds);
+  double waits = waiting / std::max(rate, window.begun / window.seconds);
   const bool full = full_.exchange(false, std::memory_order_relaxed);
   if (full) waits = std::max(waits, late);
   seen_.store(waiting > 2 * unread, std::memory_order_relaxed);
-  rate_now_.store(rate_, std::memory_order_relaxed);
+  rate_now_.store(rate, std::memory_order_relaxed);
   announced_.store(0, std::memory_order_relaxed);
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
-  unread_until_.store(now + DurationOf(std::min(unread / rate_, 10.0)), std::memory_order_relaxed);
+  unread_until_.store(now + DurationOf(std::min(unread / rate, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= target) well_ = now;
-  if (waits > late && window.begun + window.dropped < kHardly * rate_ * window.seconds) stood_ = now;
+  if (waits > late && window.begun + window.dropped < kHardly * rate * window.seconds) stood_ = now;
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
-  if (parts.send + 1 <= before * (parts.send + parts.hold))
-    busy_then_ = now;  // more come again by themselves
+  if (parts.send + 1 <= before * connections) busy_then_ = now;  // more come again by themselves
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
-  const double passed = window.seconds * (waits > target ? kWeightFull : 1);
+  const double passed = window.seconds * (crowd_ == 0 && waits > target ? kWeightFull : 1);
   const double weight = before < 1 ? 1 - std::exp(-passed / kMean) : 1;
   in_mean_ += (in - in_mean_) * weight;
   sends_mean_ += (parts.sends() - sends_mean_) * weight;
@@ -196,7 +169,7 @@ bool Throttle::Look(TimePoint now, double unread) {
                             .unread = unread,
                             .running = static_cast<double>(running_.load(std::memory_order_relaxed)),
                             .waits = waits,
-                            .rate = rate_,
+                            .rate = rate,
                             .full = full,
                             .now = window,
                             .both = both};
@@ -210,14 +183,15 @@ bool Throttle::Look(TimePoint now, double unread) {
     if ((known > kAnew && waits > kVeryOld * late) || (known > kUntilAllKnow && stood))
       since_.store(now, std::memory_order_relaxed);
   }
-  const double can =
-      std::max(rate_ * sends_mean_ / std::max(in_mean_, 1e-3), kLeastOfRate * rate_ / in_most_);
+  double can = rate * sends_mean_ / std::max(in_mean_, 1e-3);
+  const double served = std::max(can * connections, 1e-3);  // so many connections' calls, and it is enough
+  if (crowd_ > 0) can *= kAim * served / (served + kSpare);
+  can = std::max(can, kLeastOfRate * rate / in_most_);
   const double made_up =
       waits > target ? 1 / (1 + (waits - target) / kMakeUp) : 1 + kLittle * (target - waits);
   // Where nothing waits one connection sends at least, or nobody would learn that there are not too many.
-  const double least = waits > target / 2
-                           ? kLeastShare
-                           : std::clamp(1.0 / std::max(parts.send + parts.hold, 1), kLeastShare, 0.5);
+  const double least =
+      waits > target / 2 ? kLeastShare : std::clamp(1.0 / std::max(connections, 1), kLeastShare, 0.5);
   const double share =
       std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
   share_.store(share, std::memory_order_relaxed);
@@ -226,18 +200,14 @@ bool Throttle::Look(TimePoint now, double unread) {
   const int lines = lines_.load(std::memory_order_relaxed);
   // Half of an equal part is enough to count as one of the many.
   const bool many = seen_.load(std::memory_order_relaxed) && lines > 0;
-  const double most_coming = kComing * late * rate_ / std::max(parts.send, 1);
+  const double most_coming = kComing * late * rate / std::max(parts.send, 1);
   most_coming_.store(static_cast<int>(std::max(most_coming, kLeastComing)), std::memory_order_relaxed);
   const bool at_first = crowd_ == 0 && now - since_.load(std::memory_order_relaxed) < kUntilAllKnow;
-  const int connections = parts.send + parts.hold;
-  const bool few = crowd_ > 0 && connections <= kFew;
-  const double learn = few ? kTimesToLearn * (waits + kReply) / std::max(share * connections, 1.0) : 0;
-  const auto step = std::max<Clock::duration>(
-      few ? kShortStep : kStep,
-      DurationOf(std::min(std::max(kCallsAStep / rate_, std::min(learn, kLongestStep)), 1.0)));
+  const Clock::duration shortest = crowd_ > 0 || at_first ? kShortStep : kStep;
+  const auto step = at_first ? shortest : std::max(shortest, DurationOf(std::min(kCallsAStep / rate, 1.0)));
   turns_.Choose(
       now, {.share = share,
-            .step = at_first ? kShortStep : step,
+            .step = step,
             .least = DurationOf(std::min((crowd_ > 0 ? kTold : kToldHeavy) * waits, 1.0)),
             .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0});
   return before == 1 && share < 1;
@@ -251,7 +221,7 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
       DurationOf(std::min(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate, 10.0));
   const double most = share() < 1 ? kMostAnnounced : kMostAnnouncedAfter;
   if (waits <= most * late_ ||
-      refused_.load(std::memory_order_relaxed) > kMostRefused * rate * Seconds(kLook).count()) {
+      refused_.load(std::memory_order_relaxed) > kMostRefused * rate * Seconds(Interval()).count()) {
     announced_.fetch_add(1, std::memory_order_relaxed);  // it counts as one that came when its message does
     return std::nullopt;
   }

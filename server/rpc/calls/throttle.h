@@ -8,6 +8,7 @@
 
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
+#include "server/rpc/calls/done_rate.h"
 #include "server/rpc/calls/excess.h"
 #include "server/rpc/calls/turns.h"
 
@@ -51,7 +52,7 @@ class Throttle {
 
   /// Whether Look() had better be called, after a call came.
   bool IsDue(TimePoint now) const {
-    return late_ != Clock::duration{} && now - looked_.load(std::memory_order_relaxed) >= kLook;
+    return late_ != Clock::duration{} && now - looked_.load(std::memory_order_relaxed) >= Interval();
   }
   /// Finds the share anew, where that is due. `unread`: calls that wait in sockets, beside those that came.
   /// True: it has just become less than all.
@@ -92,11 +93,12 @@ class Throttle {
 
  private:
   // Often enough to see growth before it is long, and not so often that a few calls are taken for it.
-  static constexpr std::chrono::milliseconds kLook{5};
+  static constexpr std::chrono::milliseconds kLook{5}, kLookOften{2};
+
+  /// Between two looks: less while light calls take turns, for one too many that sends is soon felt.
+  Clock::duration Interval() const { return crowd_ > 0 && share() < 1 ? kLookOften : kLook; }
 
   CallsWindow Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
-  /// Learns how many can be done, where they are as many as were: while others wait.
-  void LearnRate(const CallsWindow& now, const CallsWindow& both) TILEWIRE_REQUIRES(mutex_);
   /// Whether nothing waits beside the call that came, and nothing runs: what lay unread may be done by now.
   bool MayRest(TimePoint now) const {
     return waiting_.load(std::memory_order_relaxed) <= 1 && running_.load(std::memory_order_relaxed) == 0 &&
@@ -117,7 +119,7 @@ class Throttle {
   std::atomic<TimePoint> since_{TimePoint{}};  ///< when the refusing of old calls last began
   std::atomic<Clock::duration> waits_{Clock::duration{}};
   std::atomic<TimePoint> unread_until_{TimePoint{}};  ///< it takes to do what lay so at the last look
-  std::atomic<double> rate_now_{0};                   ///< rate_; not 0 once there were too many
+  std::atomic<double> rate_now_{0};                   ///< that can be done; not 0 once there were too many
   std::atomic<int64_t> announced_{0};  ///< since the last look: calls that may send their messages,
   std::atomic<int64_t> refused_{0};    ///< and those that may not
   std::atomic<int> most_coming_{0};    ///< of one connection
@@ -127,16 +129,15 @@ class Throttle {
 
   Mutex mutex_;
   CallsWindow last_ TILEWIRE_GUARDED_BY(mutex_);
-  CallsWindow busy_ TILEWIRE_GUARDED_BY(mutex_);       ///< while others waited, since the rate was learned
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
   int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   Excess excess_ TILEWIRE_GUARDED_BY(mutex_);
-  TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);        ///< it, the last time
-  TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);         ///< when no more waited than are to
-  TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);    ///< when half of that waited, the last time
-  TimePoint stood_ TILEWIRE_GUARDED_BY(mutex_);        ///< when many waited and hardly anything was done
-  double rate_ TILEWIRE_GUARDED_BY(mutex_) = 0;        ///< calls a second that can be done; 0: not known yet
+  TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);      ///< it, the last time
+  TimePoint well_ TILEWIRE_GUARDED_BY(mutex_);       ///< when no more waited than are to
+  TimePoint busy_then_ TILEWIRE_GUARDED_BY(mutex_);  ///< when half of that waited, the last time
+  TimePoint stood_ TILEWIRE_GUARDED_BY(mutex_);      ///< when many waited and hardly anything was done
+  DoneRate done_rate_ TILEWIRE_GUARDED_BY(mutex_);
   double in_mean_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< calls a second that came,
   double sends_mean_ TILEWIRE_GUARDED_BY(mutex_) = 1;  ///< while such a part of them might
   double in_most_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< since the share became less than all
