@@ -74,14 +74,30 @@ TEST_F(DoneRateTest, IsNoLessThanWasDoneThoughNobodyWaited) {
 }
 
 TEST_F(DoneRateTest, OfAMomentInWhichIsDoneWhatCameBeforeItTellsNothing) {
-  Busy(0.1, 20e3);
-  for (int i = 0; i < 10; ++i) {
-    for (int quiet = 0; quiet < 4; ++quiet) See(20, true);
-    See(0, true);
-    See(80, true);
-    See(20, false), See(40, false), See(40, false);
+  for (int before = 0; before < 6; ++before) {
+    Busy(0.1, 20e3);
+    Rest(before * kLook, 10e3);
+    See(0, true), See(80, true);
+    Rest(5 * kLook, 10e3);
+    EXPECT_NEAR(rate_.rate(), 20e3, 100) << before;
   }
-  EXPECT_LT(rate_.rate(), 20.5e3);
+}
+
+TEST_F(DoneRateTest, OfShortRestsTellsNothing) {
+  Busy(0.1, 20e3);
+  for (int i = 0; i < 20; ++i) {
+    See(60, true);
+    Busy(2 * kLook, 20e3);
+  }
+  EXPECT_NEAR(rate_.rate(), 20e3, 100);
+}
+
+TEST_F(DoneRateTest, OfFewCallsIsLearnedThoughNobodyWaitsNowAndThen) {
+  for (int i = 0; i < 100; ++i) {
+    Busy(3 * kLook, 1000);
+    See(1, true);
+  }
+  EXPECT_NEAR(rate_.rate(), 1000, 50);
 }
 
 TEST_F(DoneRateTest, IsNoLongerKnownWhereNobodyWaitsForAWhile) {
@@ -94,6 +110,13 @@ TEST_F(DoneRateTest, IsNoLongerKnownWhereNobodyWaitsForAWhile) {
   Rest(1, 5e3);
   EXPECT_GT(rate_.rate(), 23e3);
   EXPECT_LT(rate_.rate(), 25e3);
+}
+
+TEST_F(DoneRateTest, IsHardlyMoreAfterALongTimeInWhichNobodyCalled) {
+  Busy(0.1, 20e3);
+  const CallsWindow hour{.seconds = 3600};
+  rate_.Learn(hour, hour, turns_);
+  EXPECT_LE(rate_.rate(), 1.2 * 20e3);
 }
 
 TEST_F(DoneRateTest, StaysWhereNobodyIsHeldBack) {

@@ -1,6 +1,8 @@
 // Light calls by few connections: one more of them that sends, or one less, is a large part of what can be
 // done.
+#include <algorithm>
 #include <chrono>
+#include <random>
 
 #include "tests/unit/throttled.h"
 
@@ -37,7 +39,9 @@ class ThrottledHeavy : public Throttled {};
 
 TEST_F(ThrottledHeavy, AreAskedHalfAsOftenHoweverFewTheyAre) {
   (void)Flood(1000, 6);
-  EXPECT_LE(Flood(3000, 6).asked, 3000 / 15);
+  const int asked = Flood(3000, 6).asked;
+  EXPECT_GT(asked, 3000 / 40);
+  EXPECT_LE(asked, 3000 / 15);
 }
 
 class ThrottledFewOnSockets : public ThrottledSockets {
@@ -74,7 +78,49 @@ TEST_P(ThrottledVeryFew, DoNotHoldBackForTooLong) {
   EXPECT_LE(sum.longest, milliseconds(17));
 }
 
-INSTANTIATE_TEST_SUITE_P(Connections, ThrottledVeryFew, ::testing::Values(3, 4, 5, 6, 7));
+INSTANTIATE_TEST_SUITE_P(Connections, ThrottledVeryFew, ::testing::Values(2, 3, 4, 5, 6, 7));
+
+class ThrottledAlmost : public ThrottledSockets, public ::testing::WithParamInterface<int> {
+ protected:
+  ThrottledAlmost() : ThrottledSockets(GetParam()) {}
+};
+
+/// As if all might send after all: it would begin anew, and all that came be old.
+TEST_P(ThrottledAlmost, TooManyAreStillHeldBack) {
+  std::mt19937 random(1);
+  std::poisson_distribution<int> calls(24);
+  (void)Excess(1000, 1);
+  int free = 0, done = 0;
+  Clock::duration longest{};
+  for (int ms = 0; ms < 4000; ++ms) {
+    const Sum sum = Excess(1, calls(random) / 10.0);
+    if (ms < 1000) continue;
+    done += sum.done;
+    longest = std::max(longest, sum.longest);
+    free += throttle_.share() == 1 ? 1 : 0;
+  }
+  EXPECT_GE(done, 3000 * kDonePerMs * 90 / 100);
+  EXPECT_LE(free, 10);
+  EXPECT_LE(longest, milliseconds(4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Connections, ThrottledAlmost, ::testing::Values(8, 16, 32, 64));
+
+class ThrottledSlowlyServed : public ThrottledSockets {
+ protected:
+  ThrottledSlowlyServed() : ThrottledSockets(8) { obey_ = false; }
+};
+
+/// It did not stand: who is old is refused only at first, or nothing would be served.
+TEST_F(ThrottledSlowlyServed, AServerThatDoesFewServesWhoeverHoldsNothingBack) {
+  for (const double speed : {0.01, 0.02, 0.05, 1.0}) {
+    speed_ = speed;
+    (void)Excess(1000, speed);
+    (void)Excess(2000, 6 * speed);
+    EXPECT_GE(Excess(3000, 6 * speed).done, speed * 3000 * kDonePerMs * (speed < 0.1 ? 20 : 45) / 100)
+        << speed;
+  }
+}
 
 }  // namespace
 }  // namespace tilewire::rpc

@@ -102,12 +102,12 @@ class ThrottledSockets : public Throttled {
     Connection* of;
     TimePoint since;
   };
-  Sum Excess(int ms, int each) {
+  Sum Excess(int ms, double each) {
     sum_ = {};
     for (int i = 0; i < 10 * ms; ++i) {
-      for (int calls = 0; calls < each; ++calls) {
+      for (due_ += each; due_ >= 1; --due_) {
         Connection& one = connections_[next_++ % connections_.size()];
-        if (now_ >= one.held || now_ < one.knows) unread_.push_back({&one, now_});
+        if (!obey_ || now_ >= one.held || now_ < one.knows) unread_.push_back({&one, now_});
       }
       now_ += std::chrono::microseconds(100);
       for (able_ = std::min(able_, 0.0) + speed_ * (unread_.size() > 200 ? 1.2 : 2);
@@ -142,7 +142,7 @@ class ThrottledSockets : public Throttled {
   }
 
   std::deque<Sent> unread_;
-  double able_ = 0;  ///< calls
+  double able_ = 0, due_ = 0;  ///< calls
 };
 
 /// So many calls come that there are too many for a server that does `per_second`.

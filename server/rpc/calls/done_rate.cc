@@ -32,7 +32,6 @@ void DoneRate::Learn(const CallsWindow& now, const CallsWindow& both, bool turns
 }
 
 void DoneRate::Rests(const CallsWindow& now, bool turns) {
-  busy_ = {};
   quiet_ += now.seconds;
   rest_.seconds += now.seconds;
   rest_.begun += now.begun;

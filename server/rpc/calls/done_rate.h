@@ -7,7 +7,8 @@ namespace tilewire::rpc {
 
 /// Learned from how many were done while others waited: slowly while connections take turns, for what is done
 /// swings with what waits then, and always down, for a server that stood, or lacked most of its cores for a
-/// moment, is not slow. While nobody waits it is at least what was done. Not thread-safe.
+/// moment, is not slow. While nobody waits it is at least what was done in a while, if that was enough to
+/// tell or connections take turns; where they do for long, a little more with every second. Not thread-safe.
 class DoneRate {
  public:
   /// `now`: since the last look. `both`: and since the one before it. `turns`: not all who call may send.

@@ -11,14 +11,15 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kShortestHold{5};
 // Between two connections that come again: so few are asked that only one of so many calls that can be done
-// is refused for it; more of heavy ones each time that it begins. Who is asked learns it as late as
-// his calls are read, light ones in line behind others: he holds back for a multiple of what they wait for.
-constexpr std::chrono::milliseconds kStep{16}, kShortStep{8};
+// is refused for it. Of light calls one connection too many is soon felt, and of heavy ones while nobody
+// knows yet. Who is asked learns it as late as his calls are read, light ones in line behind others: he holds
+// back for a multiple of what they wait for.
+constexpr std::chrono::milliseconds kStepHeavy{16}, kStep{8};
 constexpr double kCallsAStep = 64, kTold = 2, kToldHeavy = 1.25;
 
 // Of the rate: what light calls are to bring, were there many connections, so that there is always something
-// to do; and as many connections are taken to send beside them, so that where they are few one too many,
-// which is a large part of what can be done, is seldom.
+// to do; and as many connections are taken to send beside those whose calls can be done, so that where these
+// are few one too many, which is a large part of what can be done, is seldom.
 constexpr double kAim = 1.15, kSpare = 2.0 / 3;
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
 // window at a time, for longer, so that there is something to do.
@@ -33,7 +34,8 @@ constexpr std::chrono::milliseconds kUntilAllKnow{250};
 constexpr std::chrono::milliseconds kAnew{2000};
 // But sooner, and where they wait for so much of `late`, if hardly such a part was done just now of what can
 // be: a server that stood for a moment.
-constexpr double kMuch = 2, kHardly = 0.25;
+// In as long as takes so many, or one that is slow or uneven hardly does anything now and then.
+constexpr double kMuch = 2, kHardly = 0.25, kToTell = 16;
 constexpr std::chrono::milliseconds kJustNow{50};
 // Of `late`: where no crowd is, so old ones are at any time, but no more of them for each that begins, so
 // that some are served whatever comes. What came while the server stood for a moment is so much that each
@@ -121,6 +123,14 @@ CallsWindow Throttle::Measure(TimePoint now, double unread) {
   return window;
 }
 
+bool Throttle::HardlyDoes(const CallsWindow& now, double rate) {
+  hardly_.seconds += now.seconds;
+  hardly_.begun += now.begun + now.dropped;
+  if (hardly_.seconds * rate < kToTell || hardly_.seconds < Seconds(kLook).count()) return false;
+  const CallsWindow seen = std::exchange(hardly_, {});
+  return seen.begun < kHardly * rate * seen.seconds;
+}
+
 bool Throttle::Look(TimePoint now, double unread) {
   if (!IsDue(now) || !mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
@@ -153,7 +163,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   unread_until_.store(now + DurationOf(std::min(unread / rate, 10.0)), std::memory_order_relaxed);
   if (window.idle || waits <= target) well_ = now;
-  if (waits > late && window.begun + window.dropped < kHardly * rate * window.seconds) stood_ = now;
+  if (HardlyDoes(window, rate) && waits > late) stood_ = now;
   if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
@@ -184,8 +194,10 @@ bool Throttle::Look(TimePoint now, double unread) {
       since_.store(now, std::memory_order_relaxed);
   }
   double can = rate * sends_mean_ / std::max(in_mean_, 1e-3);
-  const double served = std::max(can * connections, 1e-3);  // so many connections' calls, and it is enough
-  if (crowd_ > 0) can *= kAim * served / (served + kSpare);
+  if (crowd_ > 0 && connections > 0 && can < 1) {
+    const double can_send = can * connections;
+    can = std::min(can * kAim * can_send / (can_send + kSpare), (1 + can) / 2);  // or it would begin anew
+  }
   can = std::max(can, kLeastOfRate * rate / in_most_);
   const double made_up =
       waits > target ? 1 / (1 + (waits - target) / kMakeUp) : 1 + kLittle * (target - waits);
@@ -203,8 +215,8 @@ bool Throttle::Look(TimePoint now, double unread) {
   const double most_coming = kComing * late * rate / std::max(parts.send, 1);
   most_coming_.store(static_cast<int>(std::max(most_coming, kLeastComing)), std::memory_order_relaxed);
   const bool at_first = crowd_ == 0 && now - since_.load(std::memory_order_relaxed) < kUntilAllKnow;
-  const Clock::duration shortest = crowd_ > 0 || at_first ? kShortStep : kStep;
-  const auto step = at_first ? shortest : std::max(shortest, DurationOf(std::min(kCallsAStep / rate, 1.0)));
+  const Clock::duration shortest = crowd_ > 0 ? kStep : kStepHeavy;
+  const auto step = at_first ? kStep : std::max(shortest, DurationOf(std::min(kCallsAStep / rate, 1.0)));
   turns_.Choose(
       now, {.share = share,
             .step = step,
@@ -221,7 +233,7 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
       DurationOf(std::min(static_cast<double>(announced_.load(std::memory_order_relaxed)) / rate, 10.0));
   const double most = share() < 1 ? kMostAnnounced : kMostAnnouncedAfter;
   if (waits <= most * late_ ||
-      refused_.load(std::memory_order_relaxed) > kMostRefused * rate * Seconds(Interval()).count()) {
+      refused_.load(std::memory_order_relaxed) > kMostRefused * rate * Seconds(kLook).count()) {
     announced_.fetch_add(1, std::memory_order_relaxed);  // it counts as one that came when its message does
     return std::nullopt;
   }

@@ -16,10 +16,10 @@ namespace tilewire::rpc {
 
 /// Of calls of one weight. While no more come than are done they are counted, and no more. Where what waits
 /// grows beyond what is done in about `late`, only a share of the connections that call may send, in turns
-/// (Turns): that of the calls that would come which can be done, less what it takes to make up for those that
-/// wait, or more, while a call waits for no more than an eighth of `late`, or a quarter of it without a
-/// `crowd`. By what comes and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are
-/// the caller's.
+/// (Turns): that of the calls that would come which can be done, with a `crowd` less where few connections'
+/// are, less what it takes to make up for those that wait, or more, while a call waits for no more than an
+/// eighth of `late`, or a quarter of it without a `crowd`. By what comes and goes alone: no timer, and
+/// nothing while nobody calls. Thread-safe; times are the caller's.
 class Throttle {
  public:
   /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
@@ -92,13 +92,15 @@ class Throttle {
   double share() const { return share_.load(std::memory_order_relaxed); }
 
  private:
-  // Often enough to see growth before it is long, and not so often that a few calls are taken for it.
+  // Often enough to see growth before it is long, and not so often that a few calls are taken for it; more
+  // often once it is known, while light calls take turns, for one too many that sends is soon felt.
   static constexpr std::chrono::milliseconds kLook{5}, kLookOften{2};
-
-  /// Between two looks: less while light calls take turns, for one too many that sends is soon felt.
+  /// Between two looks.
   Clock::duration Interval() const { return crowd_ > 0 && share() < 1 ? kLookOften : kLook; }
 
   CallsWindow Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
+  /// Whether hardly anything was done since that was last looked at, be it refused.
+  bool HardlyDoes(const CallsWindow& now, double rate) TILEWIRE_REQUIRES(mutex_);
   /// Whether nothing waits beside the call that came, and nothing runs: what lay unread may be done by now.
   bool MayRest(TimePoint now) const {
     return waiting_.load(std::memory_order_relaxed) <= 1 && running_.load(std::memory_order_relaxed) == 0 &&
@@ -129,6 +131,7 @@ class Throttle {
 
   Mutex mutex_;
   CallsWindow last_ TILEWIRE_GUARDED_BY(mutex_);
+  CallsWindow hardly_ TILEWIRE_GUARDED_BY(mutex_);  ///< done, since whether that was much was last looked at
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
   int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
