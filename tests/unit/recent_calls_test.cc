@@ -38,11 +38,44 @@ TEST_F(Recent, CallsAreAsLargeAsThoseThatCame) {
   EXPECT_NEAR(Light(5 * 8128), 5, 0.01);
 }
 
-TEST_F(Recent, AreNoMoreThanCameLately) {
+TEST_F(Recent, AreNoMoreThanComeInASecond) {
   Bring(10, 10 * 200);
-  EXPECT_NEAR(Light(64 << 20), 100, 1) << "a large message, or a stream";
+  EXPECT_NEAR(Light(64 << 20), 1000, 10) << "a large message, or a stream";
+}
+
+/// Where many connections share a core each is read once in a while, until when the more lies in it.
+TEST_F(Recent, AreNotForgottenWhileNobodyReadsThem) {
+  Bring(10, 10 * 4000);
+  for (const int calls : {100, 200, 300}) {
+    EXPECT_NEAR(calls_.In(calls * 4128, &account_, 7).light, calls, 0.1);
+    Bring(0, 0);
+  }
+  Bring(10, 10 * 4000, 1);
+  EXPECT_NEAR(Light(300 * 4128), 300, 0.1) << "read at last";
+}
+
+TEST_F(Recent, AreForgottenWhereNothingComesAndNothingLies) {
+  Bring(10, 10 * 4000);
+  (void)Light(0);
   Bring(0, 0);
-  EXPECT_EQ(Light(64 << 20), 0);
+  EXPECT_EQ(Light(300 * 4128), 0);
+}
+
+/// Half of it is here, and no call is.
+TEST_F(Recent, AreNoneInALargeMessage) {
+  Bring(10, 10 * 4000);
+  Bring(0, 0, 1);
+  EXPECT_TRUE(calls_.MayBeInAMessage(16 << 10));
+  EXPECT_FALSE(calls_.MayBeInAMessage((16 << 10) - 1));
+  EXPECT_GT(calls_.In(1 << 20, &account_, 5 << 20).light, 0) << "or not read";
+  Bring(0, 0, 1);
+  EXPECT_GT(calls_.In(1 << 20, &account_, (5 << 20) + (64 << 10)).light, 0);
+  EXPECT_EQ(calls_.In(1 << 20, &account_, (5 << 20) + (64 << 10) + 1).light, 0);
+  Bring(0, 0);
+  EXPECT_EQ(calls_.In(1 << 20, &account_, 5 << 20).light, 0) << "forgotten";
+  Bring(10, 10 * 4000);
+  EXPECT_FALSE(calls_.MayBeInAMessage(1 << 20));
+  EXPECT_GT(Light(1 << 20), 0);
 }
 
 TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {

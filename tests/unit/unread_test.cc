@@ -166,6 +166,17 @@ TEST_F(ThrottledUnread, HoldsAreLongerWhereMoreLiesInSockets) {
   EXPECT_GT(HoldOf(std::make_shared<Turn>()), milliseconds(256));
 }
 
+/// Or all that is read were old for ever.
+TEST_F(ThrottledUnread, WhereCallsAreRefusedByAgeConnectionsComeAgainTheMoreSlowlyTheLongerCallsWait) {
+  Go(100, 100, 0, 0);
+  while (throttle_.share() == 1 && unread_ < 1e4) Go(1, 100, 100, 1e4);
+  unread_ = 2000;  // a tenth of a second
+  Go(1, 100, 0, unread_);
+  const Clock::duration first = HoldOf(std::make_shared<Turn>()), second = HoldOf(std::make_shared<Turn>());
+  EXPECT_GT(first, milliseconds(150));
+  EXPECT_GT(second - first, milliseconds(8)) << "after a look, five milliseconds later";
+}
+
 TEST_F(ThrottledUnread, LessAndLessMayComeWhileSocketsStayFull) {
   Go(100, 100, 0, 0);
   Go(8, 100, 100, 600);

@@ -110,7 +110,11 @@ Unread Connections::CountUnread(TimePoint now) {
     for (auto at = all_.begin(bucket_); at != all_.end(bucket_); ++at, ++seen) {
       Connection& connection = at->second;
       connection.recent.Update(now, *connection.account);
-      calls += connection.recent.In(UnreadBytes(connection.second.get()), connection.account.get());
+      const int fd = connection.second.get();
+      const int64_t unread = UnreadBytes(fd);
+      const int64_t read =
+          connection.recent.MayBeInAMessage(unread) ? static_cast<int64_t>(ReceivedBytes(fd)) - unread : 0;
+      calls += connection.recent.In(unread, connection.account.get(), read);
     }
   }
   const double stands_for = seen == 0 ? 0 : static_cast<double>(all_.size()) / static_cast<double>(seen);

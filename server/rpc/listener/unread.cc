@@ -13,10 +13,11 @@ constexpr double kHeadersBytes = 128;
 constexpr double kLightBytes = 64 << 10;
 // In a socket: the server is behind with the connection, or was when it was looked at.
 constexpr int64_t kMuchBytes = 16 << 10;
-// Seconds over which rates are means, and of which calls may lie unread.
-constexpr double kMean = 80e-3, kMost = 0.1;
-// A second; whose calls come one after the other, or now and then, has none to speak of in his socket.
-constexpr double kFew = 80;
+// Seconds over which rates are means, and of which calls may lie unread: of heavy ones, and of light ones,
+// with which a socket is filled where many connections share a core.
+constexpr double kMean = 80e-3, kMost = 0.1, kMostLight = 1;
+// A second; whose calls come now and then has none to speak of in his socket.
+constexpr double kFew = 20;
 // Heavy calls on their way that one connection may have though few of its calls begin.
 constexpr double kFewComing = 8;
 // For which a connection counts as behind where it was.
@@ -32,35 +33,47 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   const double calls = gained(&calls_then_, account.calls),
                requests = gained(&requests_then_, account.requests);
   const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
-  if (seconds <= 0) return;
+  nothing_came_ = calls == 0 && bytes == 0;
+  // Which says nothing of what comes where nothing was read: of many connections each is read now and then.
+  if (seconds <= 0 || (nothing_came_ && lies_ && !account.brings_heavy())) return;
   const double weight = 1 - std::exp(-seconds / kMean);
   calls_ += (calls / seconds - calls_) * weight;
   requests_ += (requests / seconds - requests_) * weight;
   bytes_ += (bytes / seconds - bytes_) * weight;
 }
 
-Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account) {
+bool RecentCalls::MayBeInAMessage(int64_t unread_bytes) const {
+  return nothing_came_ && unread_bytes >= kMuchBytes;
+}
+
+Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account, int64_t read_bytes) {
   const double coming = account->coming.load(std::memory_order_relaxed);
   const bool much = unread_bytes >= kMuchBytes, much_then = std::exchange(much_then_, much);
+  if (!MayBeInAMessage(unread_bytes))
+    read_then_.reset();
+  else if (!read_then_)
+    read_then_ = read_bytes;
+  const bool in_a_message = read_then_ && static_cast<double>(read_bytes - *read_then_) > kLightBytes;
+  lies_ = much && !in_a_message;
   const bool heavy = account->brings_heavy(), behind = much && (much_then || !heavy);
   if (behind) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
   if (heavy) {
     const bool lately = then_ < account->behind.load(std::memory_order_relaxed);
     // Who opens many that never come has few; who is served has those that are under way.
     const double under_way = std::min(coming, std::max(kFewComing, kMost * calls_));
-    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_), under_way) : 0};
+    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_, kMost), under_way) : 0};
   }
-  const double light = GuessLight(unread_bytes);
+  const double light = in_a_message ? 0 : GuessLight(unread_bytes);
   return {.light = behind ? std::max(light, coming) : light};
 }
 
-double RecentCalls::Guess(int64_t unread_bytes, double calls) const {
+double RecentCalls::Guess(int64_t unread_bytes, double calls, double most_seconds) const {
   if (bytes_ <= 0) return 0;
-  return std::min(static_cast<double>(unread_bytes) * calls / bytes_, kMost * calls_);
+  return std::min(static_cast<double>(unread_bytes) * calls / bytes_, most_seconds * calls_);
 }
 
 double RecentCalls::GuessLight(int64_t unread_bytes) const {
-  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : Guess(unread_bytes, calls_);
+  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : Guess(unread_bytes, calls_, kMostLight);
 }
 
 }  // namespace tilewire::rpc

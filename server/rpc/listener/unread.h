@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "server/base/timing.h"
 #include "server/rpc/listener/account.h"
@@ -21,7 +22,7 @@ struct Unread {
 /// Of one connection, what came through it in about the last tenth of a second. Thread-compatible.
 class RecentCalls {
  public:
-  /// Learns from what came since the last time.
+  /// Learns from what came since the last time; nothing where nothing came because nothing was read.
   void Update(TimePoint now, const ConnectionAccount& account);
   /// Calls in so many bytes. Where much lies unread those are in it whose headers came and whose messages did
   /// not: the connection's window is full. Beside them there are as many as such bytes bring, and no
@@ -30,17 +31,23 @@ class RecentCalls {
   /// the last time, too, so that who is slow to send, or is read as fast as he sends, has none, and then for
   /// 0.2 s, since a socket is empty between a window that was read and the next; of those on their way 8, or
   /// as many as began in 0.1 s, at most. `account` is told where either are counted so: it is behind.
-  Unread In(int64_t unread_bytes, ConnectionAccount* account);
+  /// `read_bytes`: what was read of the connection, ever, where MayBeInAMessage: where more comes of that
+  /// than of calls, a large message does, and what lies unread is of it.
+  Unread In(int64_t unread_bytes, ConnectionAccount* account, int64_t read_bytes = 0);
+  /// Much lies unread, and no call came since the last time.
+  bool MayBeInAMessage(int64_t unread_bytes) const;
 
  private:
-  /// As many of such as came, `calls` a second, as such bytes bring, and no more than came lately.
-  double Guess(int64_t unread_bytes, double calls) const;
+  /// As many of such as came, `calls` a second, as such bytes bring, and no more than come in `most_seconds`.
+  double Guess(int64_t unread_bytes, double calls, double most_seconds) const;
   double GuessLight(int64_t unread_bytes) const;
 
   double calls_ = 0, requests_ = 0, bytes_ = 0;
   uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0;  ///< as of the last time
   TimePoint then_{};
-  bool much_then_ = false;
+  bool much_then_ = false, nothing_came_ = false;
+  bool lies_ = false;                 ///< much lay unread the last time, and was not of a large message
+  std::optional<int64_t> read_then_;  ///< since nothing came
 };
 
 }  // namespace tilewire::rpc
