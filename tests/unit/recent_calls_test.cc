@@ -78,6 +78,13 @@ TEST_F(Recent, AreNoneInALargeMessage) {
   EXPECT_GT(Light(1 << 20), 0);
 }
 
+TEST_F(Recent, AreCountedWhereSomeComeASecondAndNotWhereHardlyAnyDo) {
+  for (int i = 0; i < 100; ++i) Bring(1, 4000, 1), Bring(0, 0, 1);
+  EXPECT_NEAR(Light(3 * 4128), 3, 0.01) << "fifty";
+  for (int i = 0; i < 100; ++i) Bring(1, 4000, 1), Bring(0, 0, 9);
+  EXPECT_EQ(Light(3 * 4128), 0) << "ten";
+}
+
 TEST_F(Recent, AreNoneWhereFewOrLargeOnesCame) {
   Bring(10, 10 << 20);
   EXPECT_EQ(Light(4 << 20), 0);
