@@ -48,10 +48,17 @@ TEST_F(Recent, AreNotForgottenWhileNobodyReadsThem) {
   Bring(10, 10 * 4000);
   for (const int calls : {100, 200, 300}) {
     EXPECT_NEAR(calls_.In(calls * 4128, &account_, 7).light, calls, 0.1);
-    Bring(0, 0);
+    Bring(0, 0, 30);
   }
   Bring(10, 10 * 4000, 1);
   EXPECT_NEAR(Light(300 * 4128), 300, 0.1) << "read at last";
+}
+
+TEST_F(Recent, AreForgottenWhereNobodyReadsForVeryLong) {
+  Bring(10, 10 * 4000);
+  (void)Light(100 * 4128);
+  Bring(0, 0, 200);
+  EXPECT_EQ(Light(100 * 4128), 0);
 }
 
 TEST_F(Recent, AreForgottenWhereNothingComesAndNothingLies) {

@@ -2,7 +2,6 @@
 // done.
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <random>
 
 #include "tests/unit/throttled.h"
@@ -43,18 +42,6 @@ TEST_F(ThrottledHeavy, AreAskedHalfAsOftenHoweverFewTheyAre) {
   const int asked = Flood(3000, 6).asked;
   EXPECT_GT(asked, 3000 / 40);
   EXPECT_LE(asked, 3000 / 15);
-}
-
-/// Though nothing waits.
-TEST_F(ThrottledHeavy, HaveEnoughToDoWhereManyRun) {
-  (void)Flood(1000, 6);
-  std::deque<Throttle::Passage> running;
-  for (int call = 0; call < 10 * kDonePerMs; ++call) running.emplace_back(&throttle_, nullptr).Begins();
-  (void)Flood(300, 6);
-  const double share = throttle_.share();
-  running.clear();
-  (void)Flood(300, 6);
-  EXPECT_LT(share, 0.8 * throttle_.share());
 }
 
 class ThrottledFewOnSockets : public ThrottledSockets {

@@ -25,7 +25,7 @@ constexpr double kComeBack = 6;
 // are few one too many, which is a large part of what can be done, is seldom.
 constexpr double kAim = 1.15, kSpare = 2.0 / 3;
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
-// window at a time, for longer with those that run, so that there is something to do.
+// window at a time, for longer, so that there is something to do.
 constexpr double kTarget = 0.12, kTargetHeavy = 0.25;
 // Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
 // back all would be so old.
@@ -166,17 +166,14 @@ bool Throttle::Look(TimePoint now, double unread) {
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   unread_until_.store(now + DurationOf(std::min(unread / rate, 10.0)), std::memory_order_relaxed);
   const auto running = static_cast<double>(running_.load(std::memory_order_relaxed));
-  // Many heavy ones run at a time, which is work enough: the share would swing, were it a matter of what
-  // waits behind all places alone.
-  const double queue = crowd_ > 0 ? waits : waits + running / rate;
-  if (window.idle || queue <= target) well_ = now;
+  if (window.idle || waits <= target) well_ = now;
   if (HardlyDoes(window, rate) && waits > late) stood_ = now;
-  if (queue > target / 2) busy_then_ = now;
+  if (waits > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
   if (parts.send + 1 <= before * connections) busy_then_ = now;  // more come again by themselves
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
-  const double passed = window.seconds * (crowd_ == 0 && queue > target ? kWeightFull : 1);
+  const double passed = window.seconds * (crowd_ == 0 && waits > target ? kWeightFull : 1);
   const double weight = before < 1 ? 1 - std::exp(-passed / kMean) : 1;
   in_mean_ += (in - in_mean_) * weight;
   sends_mean_ += (parts.sends() - sends_mean_) * weight;
@@ -207,10 +204,10 @@ bool Throttle::Look(TimePoint now, double unread) {
   }
   can = std::max(can, kLeastOfRate * rate / in_most_);
   const double made_up =
-      queue > target ? 1 / (1 + (queue - target) / kMakeUp) : 1 + kLittle * (target - queue);
+      waits > target ? 1 / (1 + (waits - target) / kMakeUp) : 1 + kLittle * (target - waits);
   // Where nothing waits one connection sends at least, or nobody would learn that there are not too many.
   const double least =
-      queue > target / 2 ? kLeastShare : std::clamp(1.0 / std::max(connections, 1), kLeastShare, 0.5);
+      waits > target / 2 ? kLeastShare : std::clamp(1.0 / std::max(connections, 1), kLeastShare, 0.5);
   const double share =
       std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
   share_.store(share, std::memory_order_relaxed);

@@ -18,6 +18,8 @@ constexpr int64_t kMuchBytes = 16 << 10;
 constexpr double kMean = 80e-3, kMost = 0.1, kMostLight = 1;
 // A second; whose calls come now and then has none to speak of in his socket.
 constexpr double kFew = 20;
+// Until what came is forgotten though nobody reads.
+constexpr std::chrono::seconds kKept{1};
 // Heavy calls on their way that one connection may have though few of its calls begin.
 constexpr double kFewComing = 8;
 // For which a connection counts as behind where it was.
@@ -35,7 +37,8 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
   nothing_came_ = calls == 0 && bytes == 0;
   // Which says nothing of what comes where nothing was read: of many connections each is read now and then.
-  if (seconds <= 0 || (nothing_came_ && lies_ && !account.brings_heavy())) return;
+  if (!nothing_came_) came_ = now;
+  if (seconds <= 0 || (nothing_came_ && lies_ && now - came_ < kKept && !account.brings_heavy())) return;
   const double weight = 1 - std::exp(-seconds / kMean);
   calls_ += (calls / seconds - calls_) * weight;
   requests_ += (requests / seconds - requests_) * weight;

@@ -44,7 +44,7 @@ class RecentCalls {
 
   double calls_ = 0, requests_ = 0, bytes_ = 0;
   uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0;  ///< as of the last time
-  TimePoint then_{};
+  TimePoint then_{}, came_{};
   bool much_then_ = false, nothing_came_ = false;
   bool lies_ = false;                 ///< much lay unread the last time, and was not of a large message
   std::optional<int64_t> read_then_;  ///< since nothing came
