@@ -165,7 +165,6 @@ bool Throttle::Look(TimePoint now, double unread) {
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   unread_until_.store(now + DurationOf(std::min(unread / rate, 10.0)), std::memory_order_relaxed);
-  const auto running = static_cast<double>(running_.load(std::memory_order_relaxed));
   if (window.idle || waits <= target) well_ = now;
   if (HardlyDoes(window, rate) && waits > late) stood_ = now;
   if (waits > target / 2) busy_then_ = now;
@@ -181,7 +180,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (before == 1) {
     const Excess::Seen seen{.waiting = waiting,
                             .unread = unread,
-                            .running = running,
+                            .running = static_cast<double>(running_.load(std::memory_order_relaxed)),
                             .waits = waits,
                             .rate = rate,
                             .full = full,

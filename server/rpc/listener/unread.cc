@@ -36,8 +36,8 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
                requests = gained(&requests_then_, account.requests);
   const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
   nothing_came_ = calls == 0 && bytes == 0;
-  // Which says nothing of what comes where nothing was read: of many connections each is read now and then.
   if (!nothing_came_) came_ = now;
+  // Which says nothing of what comes where nothing was read: of many connections each is read now and then.
   if (seconds <= 0 || (nothing_came_ && lies_ && now - came_ < kKept && !account.brings_heavy())) return;
   const double weight = 1 - std::exp(-seconds / kMean);
   calls_ += (calls / seconds - calls_) * weight;

@@ -19,7 +19,8 @@ struct Unread {
   }
 };
 
-/// Of one connection, what came through it in about the last tenth of a second. Thread-compatible.
+/// Of one connection, what came through it in about a tenth of a second, when it was last read.
+/// Thread-compatible.
 class RecentCalls {
  public:
   /// Learns from what came since the last time; nothing where nothing came because nothing was read.
