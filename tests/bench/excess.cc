@@ -1,7 +1,6 @@
 // More calls than the server can do, whether or not it answers: how much it still does, how long that takes,
 // what a refusal costs, and how soon it is itself again.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -12,6 +11,7 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/cores.h"
+#include "tests/bench/excess_found.h"
 #include "tests/bench/http2_frames.h"
 #include "tests/bench/open_loop.h"
 #include "tests/bench/report.h"
@@ -23,7 +23,7 @@ namespace {
 struct Flags {
   std::vector<int64_t> kibibytes{4, 1024};
   std::vector<double> times{1, 2, 3};
-  int connections = 8, generators = 1, under_way = 64;
+  int connections = 8, generators = 1, under_way = 64, repeats = 1;
   double seconds = 4, deadline = 1;
   bool resident = false, ignore_pushback = false;
   std::string server_cores, own_cores;
@@ -94,88 +94,43 @@ class Generators {
   std::vector<std::unique_ptr<OpenLoop>> loops_;
 };
 
-struct Found {
-  double offered = 0, good = 0, busy = 0, held = 0, late = 0, unsent = 0, other = 0;  ///< a second
-  double p50_ms = 0, p99_ms = 0;                                                      ///< of what was good
-  double own_ms = 0;  ///< the 99th percentile of what of these may be the generator's own
-  double cpu = 0;     ///< the server's, seconds a second
-};
+std::string RowName(const std::string& form, double times) {
+  std::ostringstream row;
+  row << form << " " << times << "x";
+  return row.str();
+}
 
-Found Summarise(const std::vector<CallEnd>& calls, double seconds, double cpu_seconds) {
-  constexpr int kDeadlineExceeded = 4, kResourceExhausted = 8;
-  Found found{.cpu = cpu_seconds / seconds};
-  std::vector<double> times, own;
+/// What became of `calls`, for which the server needed `cpu` seconds.
+Load LoadOf(const std::vector<CallEnd>& calls, const Schedule& schedule, double cpu, double slow_ms,
+            const Peak& peak) {
+  // What came after it cost what calls cost.
+  double after = 0, refused = 0;
   for (const CallEnd& call : calls) {
-    if (call.due >= seconds) continue;
-    found.offered += 1 / seconds;
-    if (call.status == 0) times.push_back(1e3 * (call.ended - call.due)), own.push_back(1e3 * call.own);
-    const bool late = call.status == kDeadlineExceeded;
-    double* const kind = call.status == 0                    ? &found.good
-                         : call.status == kResourceExhausted ? call.sent ? &found.busy : &found.held
-                         : late && !call.sent                ? &found.unsent
-                         : late                              ? &found.late
-                                                             : &found.other;
-    *kind += 1 / seconds;
+    after += call.due >= schedule.seconds && call.status == 0;
+    refused += call.due < schedule.seconds && call.status > 0 && call.sent;
   }
-  found.p50_ms = Quantile(times, 0.5);
-  found.p99_ms = Quantile(times, 0.99);
-  found.own_ms = Quantile(own, 0.99);
-  return found;
+  refused /= schedule.seconds;
+  Load load{.found = Summarise(calls, schedule.seconds, cpu - after * peak.call_us / 1e6),
+            .peak = peak,
+            .recovery_ms = 1e3 * RecoverySeconds(calls, schedule.seconds, 2 * peak.p99_ms),
+            .slow_ms = slow_ms};
+  if (refused > 0.2 * load.found.offered)
+    load.refusal_us = (1e6 * load.found.cpu - load.found.good * peak.call_us) / refused;
+  return load;
 }
 
-/// Seconds after `since` until calls go well again: nine of ten of every later tenth of a second do.
-double RecoverySeconds(const std::vector<CallEnd>& calls, double since, double good_ms) {
-  constexpr double kWindow = 0.1, kBadShare = 0.1;
-  std::map<int, std::pair<int, int>> windows;  // bad, all
-  for (const CallEnd& call : calls) {
-    if (call.due < since) continue;
-    auto& [bad, all] = windows[static_cast<int>((call.due - since) / kWindow)];
-    ++all;
-    bad += call.status != 0 || 1e3 * (call.ended - call.due) > good_ms;
+/// Whether the median of these loads is what the server owes; where they are several it is a row, and a note
+/// says of how many the same is true.
+bool IsKept(const std::string& row, double times, const std::vector<Load>& loads, Report* report) {
+  const Load median = MedianOf(loads);
+  if (loads.size() > 1) {
+    report->Add(row + " median", median.Values());
+    const auto kept = std::count_if(loads.begin(), loads.end(), [](const Load& l) { return l.IsKept(); });
+    if (times > 1)
+      report->Note(row + ": kept in " + std::to_string(kept) + " of " + std::to_string(loads.size()) +
+                   " loads");
   }
-  double seconds = 0;
-  for (const auto& [window, counts] : windows)
-    if (counts.first > kBadShare * counts.second) seconds = kWindow * (window + 1);
-  return seconds;
-}
-
-/// What a closed loop gets, or two of them do: the machine's cores may be others' meanwhile.
-struct Peak {
-  double good = 0, p99_ms = 0, call_us = 0;
-  static Peak Of(const Found& closed) { return {closed.good, closed.p99_ms, 1e6 * closed.cpu / closed.good}; }
-  static Peak Mean(const Peak& a, const Peak& b) {
-    return {(a.good + b.good) / 2, (a.p99_ms + b.p99_ms) / 2, (a.call_us + b.call_us) / 2};
-  }
-};
-
-void AddRow(const std::string& row, const Found& found, const Peak& peak, double recovery_ms,
-            double refusal_us, double slow_ms, Report* report) {
-  report->Add(row, {{"offered/s", found.offered},
-                    {"good/s", found.good},
-                    {"of_peak_%", 100 * found.good / peak.good},
-                    {"busy/s", found.busy},
-                    {"held/s", found.held},
-                    {"late/s", found.late},
-                    {"unsent/s", found.unsent},
-                    {"other/s", found.other},
-                    {"p50_ms", found.p50_ms},
-                    {"p99_ms", found.p99_ms},
-                    {"of_p99", found.p99_ms / peak.p99_ms},
-                    {"own_ms", found.own_ms},
-                    {"cpu", found.cpu},
-                    {"call_us", peak.call_us},
-                    {"refusal_us", refusal_us},
-                    {"recovery_ms", recovery_ms},
-                    {"slow_ms", slow_ms}});
-}
-
-/// Whether that is what the server owes.
-bool IsKept(const Found& found, const Peak& peak, double recovery, double refusal_us) {
-  constexpr double kDear = 10, kDearShare = 0.9, kCheapShare = 0.7;
-  constexpr double kUsualRefusalUs = 50;  // where too few were refused to tell
-  const double dear_us = kDear * (refusal_us > 0 ? refusal_us : kUsualRefusalUs);
-  const double owed = peak.call_us >= dear_us ? kDearShare : kCheapShare;
-  return found.good >= owed * peak.good && found.p99_ms <= 2 * peak.p99_ms && recovery < 1;
+  return times <= 1 || median.IsKept();
 }
 
 /// A form's rows; whether what the server owes was kept.
@@ -201,43 +156,38 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
                                        .obeys = !flags.ignore_pushback});
     return Summarise(calls, seconds, server.cpu_seconds() - before);
   };
+  const auto add_closed = [&](const Found& found) {
+    report->Add(name + " closed",
+                Load{.found = found, .peak = Peak::Of(found), .slow_ms = slow_ms()}.Values());
+  };
   (void)closed_loop(1);  // warms up
   (void)slow_ms();
   Found closed = closed_loop(flags.seconds);
   if (closed.good <= 0) throw std::runtime_error("no right answer to any call of " + name);
-  AddRow(name + " closed", closed, Peak::Of(closed), 0, 0, slow_ms(), report);
-  bool kept = true;
-  for (const double times : flags.times) {
-    const Schedule schedule{.per_second = times * closed.good,
-                            .seconds = flags.seconds,
-                            .then_per_second = closed.good / 2,
-                            .then_seconds = 2,
-                            .deadline_seconds = flags.deadline,
-                            .obeys = !flags.ignore_pushback};
-    const double before = server.cpu_seconds();
-    const auto all = generators.Run(schedule);
-    const double cpu = server.cpu_seconds() - before, slow = slow_ms();
-    const Found again = closed_loop(flags.seconds);
-    const Peak peak = Peak::Mean(Peak::Of(closed), Peak::Of(again));
-    // What came after it cost what calls cost.
-    double after = 0, refused = 0;
-    for (const CallEnd& call : all) {
-      after += call.due >= schedule.seconds && call.status == 0;
-      refused += call.due < schedule.seconds && call.status > 0 && call.sent;
+  add_closed(closed);
+  std::vector<std::vector<Load>> all_loads(flags.times.size());
+  for (int i = 0; i < flags.repeats; ++i)
+    for (size_t k = 0; k < flags.times.size(); ++k) {
+      const Schedule schedule{.per_second = flags.times[k] * closed.good,
+                              .seconds = flags.seconds,
+                              .then_per_second = closed.good / 2,
+                              .then_seconds = 2,
+                              .deadline_seconds = flags.deadline,
+                              .obeys = !flags.ignore_pushback};
+      const double before = server.cpu_seconds();
+      const auto calls = generators.Run(schedule);
+      const double cpu = server.cpu_seconds() - before, slow = slow_ms();
+      const Found again = closed_loop(flags.seconds);
+      const Load load = LoadOf(calls, schedule, cpu, slow, Peak::Mean(Peak::Of(closed), Peak::Of(again)));
+      report->Add(RowName(name, flags.times[k]), load.Values());
+      add_closed(again);
+      if (again.good < closed.good / 2) return false;  // it did not come to itself
+      closed = again;
+      all_loads[k].push_back(load);
     }
-    refused /= schedule.seconds;
-    const Found found = Summarise(all, schedule.seconds, cpu - after * peak.call_us / 1e6);
-    const double refusal_us =
-        refused > 0.2 * found.offered ? (1e6 * found.cpu - found.good * peak.call_us) / refused : 0;
-    const double recovery = RecoverySeconds(all, schedule.seconds, 2 * peak.p99_ms);
-    std::ostringstream row;
-    row << name << " " << times << "x";
-    AddRow(row.str(), found, peak, 1e3 * recovery, refusal_us, slow, report);
-    AddRow(name + " closed", again, Peak::Of(again), 0, 0, slow_ms(), report);
-    if (again.good < closed.good / 2) return false;  // it did not come to itself
-    closed = again;
-    kept &= times <= 1 || IsKept(found, peak, recovery, refusal_us);
-  }
+  bool kept = true;
+  for (size_t k = 0; k < flags.times.size(); ++k)
+    kept &= IsKept(RowName(name, flags.times[k]), flags.times[k], all_loads[k], report);
   return kept;
 }
 
@@ -279,6 +229,7 @@ void AddExcess(CLI::App* app, const Common& common, Run* run) {
   number("--under-way", &flags->under_way, "calls at a time of the closed loop that finds the peak", 1,
          65536);
   number("--seconds", &flags->seconds, "of each row", 0.1, 600);
+  number("--repeats", &flags->repeats, "rounds of all multiples; medians of these are judged", 1, 1000);
   number("--deadline", &flags->deadline, "of each call, seconds", 0.01, 60);
   command->add_flag("--resident", flags->resident,
                     "operands that are at the server: calls of some hundred bytes");

@@ -1,5 +1,6 @@
 tilewire_test(figures_test SOURCES unit/figures_test.cc DEPS tilewire_figures LABELS unit)
 tilewire_test(bench_cores_test SOURCES unit/bench_cores_test.cc bench/cores.cc LABELS unit)
+tilewire_test(bench_excess_test SOURCES unit/bench_excess_test.cc bench/excess_found.cc DEPS tilewire_figures LABELS unit)
 # The kernel benchmark's own arithmetic, reports and command line. No GPU, no timing that could be noisy.
 if(NOT TARGET tilewire_bench_core)
   return()
