@@ -142,6 +142,13 @@ TEST_F(RecentHeavy, CountWhereMuchLiesUnreadTwice) {
   EXPECT_TRUE(behind());
 }
 
+/// Of which nothing is asked: they are large messages anyway.
+TEST_F(RecentHeavy, MayNotBeInALargeMessage) {
+  Bring(1 << 20);
+  Recent::Bring(0, 0, 1);
+  EXPECT_FALSE(calls_.MayBeInAMessage(1 << 20));
+}
+
 TEST_F(RecentHeavy, CountForAWhileWhateverLiesUnread) {
   Bring(1 << 20);
   account_.coming = 7;

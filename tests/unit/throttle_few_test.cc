@@ -2,6 +2,7 @@
 // done.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <random>
 
 #include "tests/unit/throttled.h"
@@ -42,6 +43,47 @@ TEST_F(ThrottledHeavy, AreAskedHalfAsOftenHoweverFewTheyAre) {
   const int asked = Flood(3000, 6).asked;
   EXPECT_GT(asked, 3000 / 40);
   EXPECT_LE(asked, 3000 / 15);
+}
+
+/// Though nothing waits.
+TEST_F(ThrottledHeavy, HaveSomethingToDoWhereManyRun) {
+  (void)Flood(1000, 6);
+  std::deque<Throttle::Passage> running;
+  for (int call = 0; call < 10 * kDonePerMs; ++call) running.emplace_back(&throttle_, nullptr).Begins();
+  (void)Flood(300, 6);
+  const double share = throttle_.share();
+  running.clear();
+  (void)Flood(300, 6);
+  EXPECT_LT(share, 0.95 * throttle_.share());
+}
+
+/// Calls that run for as long as many would wait.
+class ThrottledLong : public Throttled {
+ protected:
+  static constexpr int kPlaces = 4;
+  /// Three times as many as the places are for; how many end in so many milliseconds.
+  int Excess(int ms) {
+    int done = 0;
+    for (int i = 0; i < ms; ++i) {
+      now_ += milliseconds(1);
+      while (!running_.empty() && running_.front().since + kEach <= now_) running_.pop_front(), ++done;
+      for (due_ += 3.0 * kPlaces / kEach.count(); due_ >= 1; --due_) Come(1);
+      for (; running_.size() < kPlaces && !waiting_.empty(); waiting_.pop_front()) {
+        running_.push_back({std::move(waiting_.front().passage), now_});
+        running_.back().passage->Begins();
+      }
+    }
+    return done;
+  }
+  static constexpr milliseconds kEach{40};
+  double due_ = 0;
+  std::deque<Waiting> running_;
+};
+
+TEST_F(ThrottledLong, AreEnoughThoughAFewOfThemRun) {
+  (void)Excess(1000);
+  ASSERT_LT(throttle_.share(), 1);
+  EXPECT_GE(Excess(4000), 0.9 * 4000 * kPlaces / kEach.count());
 }
 
 class ThrottledFewOnSockets : public ThrottledSockets {

@@ -19,8 +19,8 @@ class ThrottledLight : public Throttled {
 
 TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
-  EXPECT_TRUE(throttle_.IsOld(milliseconds(6), now_));
-  EXPECT_FALSE(throttle_.IsOld(milliseconds(4), now_));
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(3), now_));
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(2), now_));
   (void)Flood(251, 6);
   ASSERT_LT(throttle_.share(), 1);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
@@ -49,8 +49,8 @@ TEST_F(ThrottledLight, AndAtOnceWhereItStoodForAMoment) {
   (void)Flood(12, 6);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_)) << "not for so short a moment";
   (void)Flood(28, 6);
-  EXPECT_TRUE(throttle_.IsOld(milliseconds(6), now_));
-  EXPECT_FALSE(throttle_.IsOld(milliseconds(4), now_));
+  EXPECT_TRUE(throttle_.IsOld(milliseconds(3), now_));
+  EXPECT_FALSE(throttle_.IsOld(milliseconds(2), now_));
   stands_ = false;
   (void)Flood(300, 6);
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));

@@ -200,8 +200,8 @@ TEST(ThrottledSlow, AsManyAs48AreNotRefusedAsOldBeforeTheyWaitForVeryLong) {
   Throttle light(milliseconds(20), 400);
   TimePoint now = TimePoint{} + std::chrono::hours(1);
   FloodSlowly(&light, 1000, &now);
-  EXPECT_FALSE(light.IsOld(milliseconds(19), now));
-  EXPECT_TRUE(light.IsOld(milliseconds(21), now));
+  EXPECT_FALSE(light.IsOld(milliseconds(9), now));
+  EXPECT_TRUE(light.IsOld(milliseconds(11), now));
 }
 
 /// What came while a server stood is not served to the end, one too late after the other.

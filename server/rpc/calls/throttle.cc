@@ -27,9 +27,13 @@ constexpr double kAim = 1.15, kSpare = 2.0 / 3;
 // Of `late`: what a call is to wait where there are too many; heavy ones, which fewer are, and which come a
 // window at a time, for longer, so that there is something to do.
 constexpr double kTarget = 0.12, kTargetHeavy = 0.25;
-// Of `late`: older ones are refused, but only until all clients had time to learn: of those who do not hold
-// back all would be so old.
-constexpr double kOld = 1;
+// Of that: many heavy ones run at a time, which is something to do, too, though not all of it, for they may
+// take long without making anybody wait. The share would swing, were it a matter of what waits behind all
+// places alone.
+constexpr double kMostRunning = 0.5;
+// Of `late`: older ones are refused, light ones sooner, but only until all clients had time to learn: of
+// those who do not hold back all would be so old.
+constexpr double kOld = 0.5, kOldHeavy = 1;
 // Heavy ones that were read cost as much refused as served: those alone that waited longer than so many take.
 constexpr double kOldCalls = 48;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
@@ -165,14 +169,16 @@ bool Throttle::Look(TimePoint now, double unread) {
   refused_.store(0, std::memory_order_relaxed);
   waits_.store(DurationOf(std::min(waits, 10.0)), std::memory_order_relaxed);
   unread_until_.store(now + DurationOf(std::min(unread / rate, 10.0)), std::memory_order_relaxed);
-  if (window.idle || waits <= target) well_ = now;
+  const auto running = static_cast<double>(running_.load(std::memory_order_relaxed));
+  const double work = crowd_ > 0 ? waits : waits + std::min(running / rate, kMostRunning * target);
+  if (window.idle || work <= target) well_ = now;
   if (HardlyDoes(window, rate) && waits > late) stood_ = now;
-  if (waits > target / 2) busy_then_ = now;
+  if (work > target / 2) busy_then_ = now;
   const double stands = std::max(0.0, Seconds(now - well_).count() - kStands);
   const double before = share();
   if (parts.send + 1 <= before * connections) busy_then_ = now;  // more come again by themselves
   const double rests = std::max(0.0, Seconds(now - busy_then_).count() - kRests);
-  const double passed = window.seconds * (crowd_ == 0 && waits > target ? kWeightFull : 1);
+  const double passed = window.seconds * (crowd_ == 0 && work > target ? kWeightFull : 1);
   const double weight = before < 1 ? 1 - std::exp(-passed / kMean) : 1;
   in_mean_ += (in - in_mean_) * weight;
   sends_mean_ += (parts.sends() - sends_mean_) * weight;
@@ -180,7 +186,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   if (before == 1) {
     const Excess::Seen seen{.waiting = waiting,
                             .unread = unread,
-                            .running = static_cast<double>(running_.load(std::memory_order_relaxed)),
+                            .running = running,
                             .waits = waits,
                             .rate = rate,
                             .full = full,
@@ -202,11 +208,10 @@ bool Throttle::Look(TimePoint now, double unread) {
     can = std::min(can * kAim * can_send / (can_send + kSpare), (1 + can) / 2);  // or it would begin anew
   }
   can = std::max(can, kLeastOfRate * rate / in_most_);
-  const double made_up =
-      waits > target ? 1 / (1 + (waits - target) / kMakeUp) : 1 + kLittle * (target - waits);
+  const double made_up = work > target ? 1 / (1 + (work - target) / kMakeUp) : 1 + kLittle * (target - work);
   // Where nothing waits one connection sends at least, or nobody would learn that there are not too many.
   const double least =
-      waits > target / 2 ? kLeastShare : std::clamp(1.0 / std::max(connections, 1), kLeastShare, 0.5);
+      work > target / 2 ? kLeastShare : std::clamp(1.0 / std::max(connections, 1), kLeastShare, 0.5);
   const double share =
       std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
   share_.store(share, std::memory_order_relaxed);
@@ -249,7 +254,8 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
 
 std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) {
   const double late = Seconds(late_).count(), rate = rate_now_.load(std::memory_order_relaxed);
-  const double old = crowd_ > 0 ? kOld * late : std::clamp(kOldCalls / rate, kOld * late, kVeryOld * late);
+  const double old =
+      crowd_ > 0 ? kOld * late : std::clamp(kOldCalls / rate, kOldHeavy * late, kVeryOld * late);
   if (share() >= 1 || Seconds(waited).count() < old) return std::nullopt;
   if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow &&
       (crowd_ > 0 || waited < kVeryOld * late_ ||
@@ -261,7 +267,8 @@ std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint 
 
 std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
   const Clock::duration waits = waits_.load(std::memory_order_relaxed);
-  if (share() >= 1 || waits < kOld * late_ || now - since_.load(std::memory_order_relaxed) > kUntilAllKnow)
+  if (share() >= 1 || waits < (crowd_ > 0 ? kOld : kOldHeavy) * late_ ||
+      now - since_.load(std::memory_order_relaxed) > kUntilAllKnow)
     return std::nullopt;
   came_.fetch_add(1, std::memory_order_relaxed);
   dropped_.fetch_add(1, std::memory_order_relaxed);

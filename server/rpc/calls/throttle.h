@@ -18,8 +18,8 @@ namespace tilewire::rpc {
 /// grows beyond what is done in about `late`, only a share of the connections that call may send, in turns
 /// (Turns): that of the calls that would come which can be done, with a `crowd` less where few connections'
 /// are, less what it takes to make up for those that wait, or more, while a call waits for no more than an
-/// eighth of `late`, or a quarter of it without a `crowd`. By what comes and goes alone: no timer, and
-/// nothing while nobody calls. Thread-safe; times are the caller's.
+/// eighth of `late`, or a quarter of it without a `crowd`, of which half at most is what runs. By what comes
+/// and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
 class Throttle {
  public:
   /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
@@ -69,15 +69,16 @@ class Throttle {
   /// were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
-  /// Whether a call that waited for `late` before it could begin had better be refused: calls that came
-  /// before clients knew, so that few are late for it. With a `crowd` that begins anew where they wait for
-  /// twice `late` because hardly anything was done for a moment, a quarter of a second later at the soonest,
-  /// or for very long, two seconds later. Without one only those that waited for as long as 48 take, if that
-  /// is longer, up to four times `late`; and later, too, but only most of those that waited for that.
+  /// Whether a call that waited for `late`, or with a `crowd` half of it, before it could begin had better be
+  /// refused: calls that came before clients knew, so that few are late for it. With a `crowd` that begins
+  /// anew where they wait for twice `late` because hardly anything was done for a moment, a quarter of a
+  /// second later at the soonest, or for very long, two seconds later. Without one only those that waited for
+  /// as long as 48 take, if that is longer, up to four times `late`; and later, too, but only most of those
+  /// that waited for that.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
-  /// Whether a call whose message is still on its way had better be refused, because it would wait for
-  /// `late`, and is as early. It counts, if so.
+  /// Whether a call whose message is still on its way had better be refused, because it would wait for as
+  /// long as makes one old, and is as early. It counts, if so.
   std::optional<Hold> WillBeOld(TimePoint now);
 
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too

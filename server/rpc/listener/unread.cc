@@ -36,9 +36,10 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
                requests = gained(&requests_then_, account.requests);
   const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
   nothing_came_ = calls == 0 && bytes == 0;
+  heavy_ = account.brings_heavy();
   if (!nothing_came_) came_ = now;
   // Which says nothing of what comes where nothing was read: of many connections each is read now and then.
-  if (seconds <= 0 || (nothing_came_ && lies_ && now - came_ < kKept && !account.brings_heavy())) return;
+  if (seconds <= 0 || (nothing_came_ && lies_ && now - came_ < kKept && !heavy_)) return;
   const double weight = 1 - std::exp(-seconds / kMean);
   calls_ += (calls / seconds - calls_) * weight;
   requests_ += (requests / seconds - requests_) * weight;
@@ -46,7 +47,7 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
 }
 
 bool RecentCalls::MayBeInAMessage(int64_t unread_bytes) const {
-  return nothing_came_ && unread_bytes >= kMuchBytes;
+  return nothing_came_ && !heavy_ && unread_bytes >= kMuchBytes;
 }
 
 Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account, int64_t read_bytes) {

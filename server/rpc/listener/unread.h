@@ -35,7 +35,7 @@ class RecentCalls {
   /// `read_bytes`: what was read of the connection, ever, where MayBeInAMessage: where more comes of that
   /// than of calls, a large message does, and what lies unread is of it.
   Unread In(int64_t unread_bytes, ConnectionAccount* account, int64_t read_bytes = 0);
-  /// Much lies unread, and no call came since the last time.
+  /// Much lies unread, no call came since the last time, and those that come are light.
   bool MayBeInAMessage(int64_t unread_bytes) const;
 
  private:
@@ -46,7 +46,7 @@ class RecentCalls {
   double calls_ = 0, requests_ = 0, bytes_ = 0;
   uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0;  ///< as of the last time
   TimePoint then_{}, came_{};
-  bool much_then_ = false, nothing_came_ = false;
+  bool much_then_ = false, nothing_came_ = false, heavy_ = false;
   bool lies_ = false;                 ///< much lay unread the last time, and was not of a large message
   std::optional<int64_t> read_then_;  ///< since nothing came
 };
