@@ -38,6 +38,12 @@ class JsonLine {
     AddPlain(text);
     return *this;
   }
+  /// Members that another one has, as they are in its line: without braces. At least one.
+  void AddMembers(std::string_view members) {
+    char* const at = line_->Room(members.size() + 1);
+    *at = std::exchange(empty_, false) ? '{' : ',';
+    std::memcpy(at + 1, members.data(), members.size());
+  }
   /// Ends the object. Nothing is added after it.
   void End() { *line_ += empty_ ? "{}" : "}"; }
 

@@ -37,7 +37,7 @@ class LineText {
     return *this += std::string_view(digits.data(), digits.size());
   }
   /// Room for so many characters more, which the caller writes before anything else is added.
-  char* Room(size_t count) {
+  [[gnu::always_inline]] char* Room(size_t count) {
     if (count > room_ - size_) [[unlikely]]
       Grow(count);
     size_ += count;

@@ -72,6 +72,40 @@ TEST_F(AuditLogTest, SaysWhoDidWhatAndWhatBecameOfIt) {
   EXPECT_EQ(lines[2]["calls"], 90);
 }
 
+/// However alike they are, and however often they come: what is the same is put together once.
+TEST_F(AuditLogTest, CallsOfOthersAreNotTakenForOnesOwn) {
+  std::vector<rpc::CallRecord> calls;
+  for (int i = 0; i < 40; ++i) {  // more than are kept
+    calls.push_back(Call(Status()));
+    calls.back().peer += std::to_string(i);
+  }
+  for (std::string rpc::CallRecord::*member :
+       {&rpc::CallRecord::identity, &rpc::CallRecord::caller, &rpc::CallRecord::method,
+        &rpc::CallRecord::operation, &rpc::CallRecord::peer, &rpc::CallRecord::request_id})
+    for (const char* name : {"", "é\"x", "other"}) {
+      calls.push_back(Call(Status()));
+      calls.back().*member = name;
+    }
+  calls.push_back(Call(Status(Code::kUnavailable, "BUSY", "later")));
+  {
+    AuditLog log(OpenAuditFile(path()).value());
+    for (int i = 0; i < 2; ++i)
+      for (const auto& call : calls) log.Tell(call);
+  }
+  const std::vector<Json> lines = Read();
+  ASSERT_EQ(lines.size(), 2 * calls.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const rpc::CallRecord& call = calls[i % calls.size()];
+    EXPECT_EQ(lines[i].value("identity", ""), call.identity);
+    EXPECT_EQ(lines[i].value("caller", ""), call.caller);
+    EXPECT_EQ(lines[i].value("peer", ""), call.peer);
+    EXPECT_EQ(lines[i].value("method", ""), call.method);
+    EXPECT_EQ(lines[i].value("operation", ""), call.operation);
+    EXPECT_EQ(lines[i].value("request_id", ""), call.request_id);
+    EXPECT_EQ(lines[i]["status"], CodeName(call.status.code()));
+  }
+}
+
 TEST_F(AuditLogTest, AppendsToWhatIsThereAndIsNotForEverybody) {
   { AuditLog(OpenAuditFile(path()).value()).Tell(Call(Status())); }
   { AuditLog(OpenAuditFile(path()).value()).Tell(Call(Status())); }

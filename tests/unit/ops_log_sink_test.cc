@@ -110,6 +110,29 @@ TEST_F(LogSinkTest, LinesLongerThanAPipeArriveWhole) {
   EXPECT_TRUE(got == longest + "\nnext\n");
 }
 
+/// Which takes more at a time than a pipe.
+TEST_F(LogSinkTest, AFileGetsEveryLineInOrder) {
+  FILE* const file = tmpfile();
+  ASSERT_NE(file, nullptr);
+  std::string all;
+  {
+    LogSink sink(
+        fileno(file), 8 << 20, [](uint64_t) { return std::string("dropped\n"); },
+        std::chrono::milliseconds(10));
+    for (int i = 0; i < 60'000; ++i) {
+      const std::string line =
+          "line " + std::to_string(i) + std::string(static_cast<size_t>(i % 50), '.') + "\n";
+      sink.Append(line);
+      all += line;
+      if (i % 20'000 == 0) sink.flush();
+    }
+  }
+  std::string got(all.size() + 1, '\0');
+  got.resize(static_cast<size_t>(pread(fileno(file), got.data(), got.size(), 0)));
+  EXPECT_TRUE(got == all) << got.size() << " of " << all.size();
+  fclose(file);
+}
+
 TEST_F(LogSinkTest, NobodyWaitsForAPipeThatNobodyReads) {
   Make(10'000);
   constexpr int kLines = 20'000;  // a pipe holds 64 KiB

@@ -15,8 +15,11 @@ constexpr int64_t kRetryMs = 250;
 // Of a second's worth: who comes just when he was told to finds enough.
 constexpr double kRounding = 1e-9;
 
+bool IsFull(int there, int most) {
+  return most > 0 && there >= most;
+}
+
 Status TooMany(std::string_view what, int there, int most, const char* flag) {
-  if (most == 0 || there < most) return {};
   const std::string allowed = std::to_string(most) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
@@ -28,8 +31,11 @@ Status TooMany(std::string_view what, int there, int most, const char* flag) {
                  .retry_after_ms = kRetryMs});
 }
 
+bool Lacks(double lacking, double per_second) {
+  return per_second > 0 && lacking > kRounding * std::max(1.0, per_second);
+}
+
 Status TooFast(std::string_view what, double lacking, double per_second, const char* flag) {
-  if (per_second == 0 || lacking <= kRounding * std::max(1.0, per_second)) return {};
   const auto ms = static_cast<int64_t>(std::ceil(lacking / per_second * 1000));
   const std::string allowed = std::to_string(std::llround(per_second)) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
@@ -52,15 +58,18 @@ void ConnectionUse::Bucket::Refill(double per_second, TimePoint now) {
 
 Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now) {
   const MutexLock lock(mutex_);
-  TILEWIRE_RETURN_IF_ERROR(TooMany("calls", calls_, limits.calls, "--max-calls-per-connection"));
-  if (stream)
-    TILEWIRE_RETURN_IF_ERROR(TooMany("streams", streams_, limits.streams, "--max-streams-per-connection"));
+  if (IsFull(calls_, limits.calls))
+    return TooMany("calls", calls_, limits.calls, "--max-calls-per-connection");
+  if (stream && IsFull(streams_, limits.streams))
+    return TooMany("streams", streams_, limits.streams, "--max-streams-per-connection");
   call_rate_.Refill(limits.calls_per_second, now);
   byte_rate_.Refill(limits.bytes_per_second, now);
-  TILEWIRE_RETURN_IF_ERROR(TooFast("calls", call_rate_.taken + 1 - std::max(1.0, limits.calls_per_second),
-                                   limits.calls_per_second, "--calls-per-second-per-connection"));
-  TILEWIRE_RETURN_IF_ERROR(TooFast("bytes", byte_rate_.taken - limits.bytes_per_second,
-                                   limits.bytes_per_second, "--bytes-per-second-per-connection"));
+  const double calls = call_rate_.taken + 1 - std::max(1.0, limits.calls_per_second);
+  if (Lacks(calls, limits.calls_per_second))
+    return TooFast("calls", calls, limits.calls_per_second, "--calls-per-second-per-connection");
+  const double bytes = byte_rate_.taken - limits.bytes_per_second;
+  if (Lacks(bytes, limits.bytes_per_second))
+    return TooFast("bytes", bytes, limits.bytes_per_second, "--bytes-per-second-per-connection");
   ++calls_;
   if (stream) ++streams_;
   if (limits.calls_per_second > 0) call_rate_.taken += 1;
