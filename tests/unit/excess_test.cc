@@ -101,6 +101,15 @@ TEST_F(ExcessOfLight, WhoFindsNoPlaceTwiceIsTooMany) {
   EXPECT_TRUE(Comes(done()));
 }
 
+/// As where dozens of long calls run at a time: no more wait than run, since the others are refused.
+TEST_F(ExcessOfLight, HoweverManyRun) {
+  running_ = 100;
+  EXPECT_FALSE(Comes(done() + 10));
+  full_ = true;
+  EXPECT_FALSE(Comes(done()));
+  EXPECT_TRUE(Comes(done()));
+}
+
 TEST_F(ExcessOfLight, AsManyAsOnceWereForAMomentAreACrowd) {
   EXPECT_TRUE(ComeAtOnce(800));
   excess_.Ends(0.4);

@@ -45,45 +45,63 @@ TEST_F(ThrottledHeavy, AreAskedHalfAsOftenHoweverFewTheyAre) {
   EXPECT_LE(asked, 3000 / 15);
 }
 
-/// Though nothing waits.
+/// Though nothing waits: or more would be let come at once.
 TEST_F(ThrottledHeavy, HaveSomethingToDoWhereManyRun) {
-  (void)Flood(1000, 6);
+  const auto share_of_few = [&] {
+    (void)Flood(1000, 6);
+    (void)Flood(15, 1);
+    return throttle_.share();
+  };
+  const double share = share_of_few();
   std::deque<Throttle::Passage> running;
   for (int call = 0; call < 10 * kDonePerMs; ++call) running.emplace_back(&throttle_, nullptr).Begins();
-  (void)Flood(300, 6);
-  const double share = throttle_.share();
-  running.clear();
-  (void)Flood(300, 6);
-  EXPECT_LT(share, 0.95 * throttle_.share());
+  EXPECT_LT(share_of_few(), 0.95 * share);
 }
 
-/// Calls that run for as long as many would wait.
+/// Calls that run for long, as many at a time as there are places, each as fast as the others.
 class ThrottledLong : public Throttled {
  protected:
-  static constexpr int kPlaces = 4;
-  /// Three times as many as the places are for; how many end in so many milliseconds.
-  int Excess(int ms) {
+  /// So many times what can be done, one after the other; how many end.
+  int Excess(int ms, double times = 3) {
     int done = 0;
-    for (int i = 0; i < ms; ++i) {
-      now_ += milliseconds(1);
-      while (!running_.empty() && running_.front().since + kEach <= now_) running_.pop_front(), ++done;
-      for (due_ += 3.0 * kPlaces / kEach.count(); due_ >= 1; --due_) Come(1);
-      for (; running_.size() < kPlaces && !waiting_.empty(); waiting_.pop_front()) {
-        running_.push_back({std::move(waiting_.front().passage), now_});
+    for (int i = 0; i < 10 * ms; ++i) {
+      now_ += std::chrono::microseconds(100);
+      const double part = per_ms_ / 10 / static_cast<double>(std::max<size_t>(running_.size(), 1));
+      for (Running& call : running_) call.left -= part;
+      done += static_cast<int>(std::erase_if(running_, [](const Running& call) { return call.left <= 0; }));
+      for (due_ += times * per_ms_ / 10; due_ >= 1; --due_) Come(1);
+      for (; running_.size() < places_ && !waiting_.empty(); waiting_.pop_front()) {
+        running_.push_back({std::move(waiting_.front().passage)});
         running_.back().passage->Begins();
       }
     }
     return done;
   }
-  static constexpr milliseconds kEach{40};
-  double due_ = 0;
-  std::deque<Waiting> running_;
+
+  struct Running {
+    std::unique_ptr<Throttle::Passage> passage;
+    double left = 1;
+  };
+  size_t places_ = 4;
+  double per_ms_ = 0.1, due_ = 0;
+  std::vector<Running> running_;
 };
 
 TEST_F(ThrottledLong, AreEnoughThoughAFewOfThemRun) {
   (void)Excess(1000);
   ASSERT_LT(throttle_.share(), 1);
-  EXPECT_GE(Excess(4000), 0.9 * 4000 * kPlaces / kEach.count());
+  EXPECT_GE(Excess(4000), 0.9 * 4000 * per_ms_);
+}
+
+/// Though those that fill the places at the beginning are as many as can be done in a while.
+TEST_F(ThrottledLong, AreFoundSoonWhereManyBeginAtOnce) {
+  places_ = 48, per_ms_ = 4;
+  (void)Excess(500, 0.9);
+  (void)Excess(50, 0);
+  int ms = 0;
+  for (; ms < 100 && throttle_.share() == 1; ++ms) (void)Excess(1);
+  EXPECT_LE(ms, 26);
+  EXPECT_LE(waiting_.size(), 150u);
 }
 
 class ThrottledFewOnSockets : public ThrottledSockets {

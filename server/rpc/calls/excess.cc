@@ -57,7 +57,8 @@ bool Excess::Begins(const Seen& seen) {
   // What lies in sockets is a guess, which alone is no reason unless it is of very many.
   const double line = (waiting - seen.unread) / rate;
   const bool many = waiting > crowd || (line > kLine * late_ && busy_ > kWarm);
-  const bool often = wait && !seen.both.idle && ((grows && soon && many) || seen.full);
+  // Who was refused for want of a place tells more than how many wait, which are then no more than run.
+  const bool often = !seen.both.idle && ((wait && grows && soon && many) || seen.full);
   const bool fast = wait && !seen.now.idle && waiting > std::max(crowd, kMany) && waits > kLong * late_ &&
                     in > kFast * rate;
   often_ = often ? often_ + 1 : 0;

@@ -116,16 +116,19 @@ void Throttle::Passage::WaitsNoLonger() {
 }
 
 CallsWindow Throttle::Measure(TimePoint now, double unread) {
-  const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed);
+  const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed),
+                running = running_.load(std::memory_order_relaxed);
+  // Those that fill places where nothing ran are not done in as short a time as that takes.
+  const int64_t filled = std::max<int64_t>(0, running - running_then_);
   const CallsWindow window{
       .seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
       .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
-      .begun = static_cast<double>(begun - begun_then_),
+      .begun = static_cast<double>(std::max<int64_t>(0, begun - begun_then_ - filled)),
       .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
       .idle = idle_.exchange(false, std::memory_order_relaxed) &&
               unread <= std::max(1.0, kReadAtOnce * done_rate_.rate())};
   unread_then_ = unread;
-  came_then_ = came, begun_then_ = begun;
+  came_then_ = came, begun_then_ = begun, running_then_ = running;
   looked_.store(now, std::memory_order_relaxed);
   return window;
 }

@@ -134,7 +134,7 @@ class Throttle {
   CallsWindow last_ TILEWIRE_GUARDED_BY(mutex_);
   CallsWindow hardly_ TILEWIRE_GUARDED_BY(mutex_);  ///< done, since whether that was much was last looked at
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
-  int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0, running_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   Excess excess_ TILEWIRE_GUARDED_BY(mutex_);
   TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);      ///< it, the last time
