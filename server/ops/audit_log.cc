@@ -75,9 +75,11 @@ class Line {
 class KnownCallers {
  public:
   std::string_view MembersOf(const rpc::CallRecord& record) {
-    const std::string& peer = record.peer;  // of one host's it is the port that differs
-    const size_t last = peer.size() < 2 ? 0 : 10 * Byte(peer[peer.size() - 2]) + Byte(peer.back());
-    Known& known = known_[last % known_.size()];
+    // Of one host's peers it is the port that differs, of one connection's calls perhaps what they do.
+    const std::string& peer = record.peer;
+    const size_t port = peer.size() < 2 ? 0 : 10 * Byte(peer[peer.size() - 2]) + Byte(peer.back());
+    const size_t does = record.method.size() + 5 * record.operation.size();
+    Known& known = known_[(port + 7 * does) % known_.size()];
     if (!known.Is(record)) known = Known(record);
     return known.members;
   }

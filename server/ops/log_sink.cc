@@ -110,7 +110,6 @@ void LogSink::Run() {
   for (;;) {
     AwaitLines();
     if (waiting_.empty()) return;
-    if (lines.capacity() > kKeptBytes) lines = {};
     lines.clear();
     std::swap(lines, waiting_);
     const uint64_t untold = std::exchange(untold_, 0);
@@ -122,6 +121,7 @@ void LogSink::Run() {
     const auto lost = lines.begin() + static_cast<std::ptrdiff_t>(std::max(written, size_t{torn}));
     dropped_.fetch_add(static_cast<uint64_t>(std::count(lost, lines.end(), '\n')));
     if (written > 0) torn = lines[written - 1] != '\n';
+    if (lines.capacity() > kKeptBytes) lines = std::string();
     lock.Lock();
     writing_ = false;
     written_.NotifyAll();

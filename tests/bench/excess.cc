@@ -166,28 +166,30 @@ bool Measure(const Common& common, const Flags& flags, int64_t kibibytes, Report
   if (closed.good <= 0) throw std::runtime_error("no right answer to any call of " + name);
   add_closed(closed);
   std::vector<std::vector<Load>> all_loads(flags.times.size());
-  for (int i = 0; i < flags.repeats; ++i)
-    for (size_t k = 0; k < flags.times.size(); ++k) {
-      const Schedule schedule{.per_second = flags.times[k] * closed.good,
-                              .seconds = flags.seconds,
-                              .then_per_second = closed.good / 2,
-                              .then_seconds = 2,
-                              .deadline_seconds = flags.deadline,
-                              .obeys = !flags.ignore_pushback};
-      const double before = server.cpu_seconds();
-      const auto calls = generators.Run(schedule);
-      const double cpu = server.cpu_seconds() - before, slow = slow_ms();
-      const Found again = closed_loop(flags.seconds);
-      const Load load = LoadOf(calls, schedule, cpu, slow, Peak::Mean(Peak::Of(closed), Peak::Of(again)));
-      report->Add(RowName(name, flags.times[k]), load.Values());
-      add_closed(again);
-      if (again.good < closed.good / 2) return false;  // it did not come to itself
-      closed = again;
-      all_loads[k].push_back(load);
-    }
-  bool kept = true;
+  bool itself = true;  // else it did not come to itself
+  for (size_t i = 0; i < flags.times.size() * static_cast<size_t>(flags.repeats) && itself; ++i) {
+    const size_t k = i % flags.times.size();
+    const Schedule schedule{.per_second = flags.times[k] * closed.good,
+                            .seconds = flags.seconds,
+                            .then_per_second = closed.good / 2,
+                            .then_seconds = 2,
+                            .deadline_seconds = flags.deadline,
+                            .obeys = !flags.ignore_pushback};
+    const double before = server.cpu_seconds();
+    const auto calls = generators.Run(schedule);
+    const double cpu = server.cpu_seconds() - before, slow = slow_ms();
+    const Found again = closed_loop(flags.seconds);
+    const Load load = LoadOf(calls, schedule, cpu, slow, Peak::Mean(Peak::Of(closed), Peak::Of(again)));
+    report->Add(RowName(name, flags.times[k]), load.Values());
+    add_closed(again);
+    itself = again.good >= closed.good / 2;
+    closed = again;
+    all_loads[k].push_back(load);
+  }
+  bool kept = itself;
   for (size_t k = 0; k < flags.times.size(); ++k)
-    kept &= IsKept(RowName(name, flags.times[k]), flags.times[k], all_loads[k], report);
+    if (!all_loads[k].empty())
+      kept &= IsKept(RowName(name, flags.times[k]), flags.times[k], all_loads[k], report);
   return kept;
 }
 

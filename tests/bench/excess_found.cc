@@ -75,11 +75,19 @@ Load MedianOf(const std::vector<Load>& loads) {
        {&Found::offered, &Found::good, &Found::busy, &Found::held, &Found::late, &Found::unsent,
         &Found::other, &Found::p50_ms, &Found::p99_ms, &Found::own_ms, &Found::cpu})
     median.found.*member = found(member);
-  median.peak.good = median.found.good / of([](const Load& l) { return l.of_peak(); });
-  median.peak.p99_ms = median.found.p99_ms / of([](const Load& l) { return l.of_p99(); });
+  const auto peak = [](double value, double ratio, double usual) {
+    return ratio > 0 ? value / ratio : usual;
+  };
+  median.peak.good = peak(median.found.good, of([](const Load& l) { return l.of_peak(); }),
+                          of([](const Load& l) { return l.peak.good; }));
+  median.peak.p99_ms = peak(median.found.p99_ms, of([](const Load& l) { return l.of_p99(); }),
+                            of([](const Load& l) { return l.peak.p99_ms; }));
   median.peak.call_us = of([](const Load& l) { return l.peak.call_us; });
   median.recovery_ms = of([](const Load& l) { return l.recovery_ms; });
-  median.refusal_us = of([](const Load& l) { return l.refusal_us; });
+  std::vector<double> refusals;  // of loads that tell, if most do
+  for (const Load& load : loads)
+    if (load.refusal_us > 0) refusals.push_back(load.refusal_us);
+  if (2 * refusals.size() > loads.size()) median.refusal_us = Quantile(refusals, 0.5);
   median.slow_ms = of([](const Load& l) { return l.slow_ms; });
   return median;
 }

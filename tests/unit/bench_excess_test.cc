@@ -66,6 +66,22 @@ TEST(Excess, TheMedianIsThatOfRatiosWhateverTheCoreDid) {
   EXPECT_DOUBLE_EQ(median.refusal_us, 50);
 }
 
+TEST(Excess, WhatARefusalCostsIsToldByLoadsThatTell) {
+  std::vector<Load> loads(3, LoadWith(80, 100, 10, 10));
+  loads[0].refusal_us = 0, loads[1].refusal_us = 60, loads[2].refusal_us = 80;
+  EXPECT_DOUBLE_EQ(MedianOf(loads).refusal_us, 70);
+  loads[1].refusal_us = 0;
+  EXPECT_DOUBLE_EQ(MedianOf(loads).refusal_us, 0) << "most do not";
+}
+
+TEST(Excess, TheMedianOfLoadsThatDidNothingIsNothing) {
+  const Load median = MedianOf({LoadWith(0, 100, 0, 10), LoadWith(0, 200, 0, 30)});
+  EXPECT_DOUBLE_EQ(median.of_peak(), 0);
+  EXPECT_DOUBLE_EQ(median.of_p99(), 0);
+  EXPECT_DOUBLE_EQ(median.peak.good, 150);
+  EXPECT_FALSE(median.IsKept());
+}
+
 TEST(Excess, TheMedianOfOneIsIt) {
   const Load load = LoadWith(80, 100, 15, 10), median = MedianOf({load});
   EXPECT_DOUBLE_EQ(median.of_peak(), load.of_peak());

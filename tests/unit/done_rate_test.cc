@@ -14,9 +14,9 @@ class DoneRateTest : public ::testing::Test {
   void Pass(double seconds, double per_second, bool idle) {
     for (double t = 0; t < seconds - kLook / 2; t += kLook) See(per_second * kLook, idle);
   }
-  void See(double begun, bool idle, double dropped = 0) {
-    const CallsWindow now{.seconds = kLook, .begun = begun, .dropped = dropped, .idle = idle};
-    const CallsWindow both{.seconds = 2 * kLook, .begun = begun + last_.begun, .idle = idle || last_.idle};
+  void See(double done, bool idle, double dropped = 0) {
+    const CallsWindow now{.seconds = kLook, .done = done, .dropped = dropped, .idle = idle};
+    const CallsWindow both{.seconds = 2 * kLook, .done = done + last_.done, .idle = idle || last_.idle};
     last_ = now;
     rate_.Learn(now, both, turns_);
   }

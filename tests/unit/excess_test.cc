@@ -20,10 +20,10 @@ class ExcessTest : public ::testing::Test {
     const double before = waiting_;
     waiting_ = std::max(0.0, waiting_ + calls - done());
     const CallsWindow now{
-        .seconds = kLook, .came = calls, .begun = before + calls - waiting_, .idle = waiting_ == 0};
+        .seconds = kLook, .came = calls, .done = before + calls - waiting_, .idle = waiting_ == 0};
     const CallsWindow both{.seconds = 2 * kLook,
                            .came = calls + last_.came,
-                           .begun = now.begun + last_.begun,
+                           .done = now.done + last_.done,
                            .idle = now.idle || last_.idle};
     last_ = now;
     return excess_.Begins({.waiting = waiting_,
@@ -104,10 +104,17 @@ TEST_F(ExcessOfLight, WhoFindsNoPlaceTwiceIsTooMany) {
 /// As where dozens of long calls run at a time: no more wait than run, since the others are refused.
 TEST_F(ExcessOfLight, HoweverManyRun) {
   running_ = 100;
-  EXPECT_FALSE(Comes(done() + 10));
+  EXPECT_FALSE(Comes(done() + 51));
   full_ = true;
   EXPECT_FALSE(Comes(done()));
   EXPECT_TRUE(Comes(done()));
+}
+
+TEST_F(ExcessOfLight, UnlessHardlyAnyOfTheirsWait) {
+  running_ = 100;
+  EXPECT_FALSE(Comes(done() + 50));
+  full_ = true;
+  for (int look = 0; look < 10; ++look) EXPECT_FALSE(Comes(done()));
 }
 
 TEST_F(ExcessOfLight, AsManyAsOnceWereForAMomentAreACrowd) {
@@ -139,7 +146,7 @@ TEST_F(ExcessOfLight, AsManyAsUsuallyWaitAreACrowd) {
 }
 
 TEST_F(ExcessOfLight, WhatWaitsAfterNobodyCalledForLongIsNotUsual) {
-  const CallsWindow pause{.seconds = 10, .came = 700, .begun = 100, .idle = true};
+  const CallsWindow pause{.seconds = 10, .came = 700, .done = 100, .idle = true};
   EXPECT_FALSE(excess_.Begins(
       {.waiting = 600, .unread = 600, .waits = 30e-3, .rate = rate_, .now = pause, .both = pause}));
   EXPECT_TRUE(ComeAtOnce(800));

@@ -120,6 +120,25 @@ TEST(Tokens, MistakesAreNamedWithTheirLine) {
   }
 }
 
+/// Secrets are compared some characters at a time.
+TEST(Tokens, EachCharacterOfASecretCounts) {
+  for (const size_t size : {1, 7, 8, 9, 13, 16, 32, 33}) {
+    const std::string secret(size, 'k');
+    const auto tokens =
+        Tokens::Parse(std::string("ann ") + kSalt + " " + Hex(Sha256Of(kSalt, secret)) + "\n").value();
+    for (int known = 0; known < 2; ++known) {
+      ASSERT_TRUE(tokens.Check("ann." + secret, {}));
+      for (size_t i = 0; i < size; ++i)
+        for (const int bit : {1, 2, 32}) {
+          std::string wrong = secret;
+          wrong[i] = static_cast<char>(wrong[i] ^ bit);
+          ASSERT_FALSE(tokens.Check("ann." + wrong, {})) << i << " of " << size;
+        }
+      ASSERT_FALSE(tokens.Check("ann." + secret + "k", {}));
+    }
+  }
+}
+
 TEST(MakeToken, IsGoodUntilItExpires) {
   const NewToken made = MakeToken("ann", "", {}).value(),
                  other = MakeToken("ann", "2027-01-31T12:00:00Z", {}).value();

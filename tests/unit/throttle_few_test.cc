@@ -45,22 +45,30 @@ TEST_F(ThrottledHeavy, AreAskedHalfAsOftenHoweverFewTheyAre) {
   EXPECT_LE(asked, 3000 / 15);
 }
 
-/// Though nothing waits: or more would be let come at once.
-TEST_F(ThrottledHeavy, HaveSomethingToDoWhereManyRun) {
-  const auto share_of_few = [&] {
+/// Of which others run meanwhile.
+class ThrottledBeside : public ThrottledHeavy {
+ public:
+  void TestBody() override {}
+  /// The share where few come at last.
+  double ShareBeside(int others) {
+    std::deque<Throttle::Passage> running;
+    for (; others > 0; --others) running.emplace_back(&throttle_, nullptr).Begins();
     (void)Flood(1000, 6);
     (void)Flood(15, 1);
     return throttle_.share();
-  };
-  const double share = share_of_few();
-  std::deque<Throttle::Passage> running;
-  for (int call = 0; call < 10 * kDonePerMs; ++call) running.emplace_back(&throttle_, nullptr).Begins();
-  EXPECT_LT(share_of_few(), 0.95 * share);
+  }
+};
+
+/// Though nothing waits: or more would be let come at once.
+TEST(ThrottledRunning, IsSomethingToDo) {
+  const double share = ThrottledBeside().ShareBeside(0);
+  EXPECT_LT(ThrottledBeside().ShareBeside(10 * kDonePerMs), 0.95 * share);
 }
 
 /// Calls that run for long, as many at a time as there are places, each as fast as the others.
 class ThrottledLong : public Throttled {
  protected:
+  ThrottledLong() : Throttled(32) {}
   /// So many times what can be done, one after the other; how many end.
   int Excess(int ms, double times = 3) {
     int done = 0;
@@ -90,7 +98,7 @@ class ThrottledLong : public Throttled {
 TEST_F(ThrottledLong, AreEnoughThoughAFewOfThemRun) {
   (void)Excess(1000);
   ASSERT_LT(throttle_.share(), 1);
-  EXPECT_GE(Excess(4000), 0.9 * 4000 * per_ms_);
+  EXPECT_GE(Excess(4000), 0.97 * 4000 * per_ms_);
 }
 
 /// Though those that fill the places at the beginning are as many as can be done in a while.

@@ -26,6 +26,15 @@ TEST_F(ThrottledLight, OldOnesAreOnlyUntilAllKnow) {
   EXPECT_FALSE(throttle_.IsOld(milliseconds(500), now_));
 }
 
+/// However short `late` is: a server takes that long now and then.
+TEST(ThrottledSoon, NobodyIsOldBeforeAMillisecond) {
+  Throttle throttle(std::chrono::microseconds(500), 256);
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
+  FloodSlowly(&throttle, 1000, &now);
+  EXPECT_FALSE(throttle.IsOld(std::chrono::microseconds(900), now));
+  EXPECT_TRUE(throttle.IsOld(std::chrono::microseconds(1100), now));
+}
+
 /// Clients may have sent thousands by the time that they know; and a server may stand at any time.
 TEST_F(ThrottledLight, AndAgainWhereTheyWaitForVeryLong) {
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);

@@ -57,8 +57,10 @@ bool Excess::Begins(const Seen& seen) {
   // What lies in sockets is a guess, which alone is no reason unless it is of very many.
   const double line = (waiting - seen.unread) / rate;
   const bool many = waiting > crowd || (line > kLine * late_ && busy_ > kWarm);
-  // Who was refused for want of a place tells more than how many wait, which are then no more than run.
-  const bool often = !seen.both.idle && ((wait && grows && soon && many) || seen.full);
+  // Who was refused for want of a place tells more than how many wait, which are then no more than run; but
+  // those who have the places may be calls of the other weight.
+  const bool full = seen.full && waiting > 0.5 * seen.running;
+  const bool often = !seen.both.idle && ((wait && grows && soon && many) || full);
   const bool fast = wait && !seen.now.idle && waiting > std::max(crowd, kMany) && waits > kLong * late_ &&
                     in > kFast * rate;
   often_ = often ? often_ + 1 : 0;

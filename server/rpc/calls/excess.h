@@ -6,9 +6,7 @@ namespace tilewire::rpc {
 /// Calls between two looks.
 struct CallsWindow {
   double seconds = 0;
-  double came = 0;
-  double begun = 0;  ///< but those that fill places
-  double dropped = 0;
+  double came = 0, done = 0, dropped = 0;
   bool idle = true;  ///< at some time nobody waited
 };
 

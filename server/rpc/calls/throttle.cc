@@ -30,10 +30,12 @@ constexpr double kTarget = 0.12, kTargetHeavy = 0.25;
 // Of that: many heavy ones run at a time, which is something to do, too, though not all of it, for they may
 // take long without making anybody wait. The share would swing, were it a matter of what waits behind all
 // places alone.
-constexpr double kMostRunning = 0.5;
+constexpr double kMostRunning = 0.4;
 // Of `late`: older ones are refused, light ones sooner, but only until all clients had time to learn: of
 // those who do not hold back all would be so old.
 constexpr double kOld = 0.5, kOldHeavy = 1;
+// Seconds: a server stands for as long now and then, however short `late` is.
+constexpr double kLeastOld = 1e-3;
 // Heavy ones that were read cost as much refused as served: those alone that waited longer than so many take.
 constexpr double kOldCalls = 48;
 constexpr std::chrono::milliseconds kUntilAllKnow{250};
@@ -90,16 +92,17 @@ Throttle::Passage::Passage(Throttle* throttle, std::atomic<int>* line) : throttl
 }
 
 Throttle::Passage::~Passage() {
-  if (runs_)
-    throttle_->running_.fetch_sub(1, std::memory_order_relaxed);
-  else
+  if (!runs_) {
     WaitsNoLonger();
+    return;
+  }
+  throttle_->running_.fetch_sub(1, std::memory_order_relaxed);
+  throttle_->done_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Throttle::Passage::Begins() {
   runs_ = true;
   throttle_->very_old_.store(0, std::memory_order_relaxed);
-  throttle_->begun_.fetch_add(1, std::memory_order_relaxed);
   throttle_->running_.fetch_add(1, std::memory_order_relaxed);
   WaitsNoLonger();
 }
@@ -116,29 +119,26 @@ void Throttle::Passage::WaitsNoLonger() {
 }
 
 CallsWindow Throttle::Measure(TimePoint now, double unread) {
-  const int64_t came = came_.load(std::memory_order_relaxed), begun = begun_.load(std::memory_order_relaxed),
-                running = running_.load(std::memory_order_relaxed);
-  // Those that fill places where nothing ran are not done in as short a time as that takes.
-  const int64_t filled = std::max<int64_t>(0, running - running_then_);
+  const int64_t came = came_.load(std::memory_order_relaxed), done = done_.load(std::memory_order_relaxed);
   const CallsWindow window{
       .seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
       .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
-      .begun = static_cast<double>(std::max<int64_t>(0, begun - begun_then_ - filled)),
+      .done = static_cast<double>(done - done_then_),
       .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
       .idle = idle_.exchange(false, std::memory_order_relaxed) &&
               unread <= std::max(1.0, kReadAtOnce * done_rate_.rate())};
   unread_then_ = unread;
-  came_then_ = came, begun_then_ = begun, running_then_ = running;
+  came_then_ = came, done_then_ = done;
   looked_.store(now, std::memory_order_relaxed);
   return window;
 }
 
 bool Throttle::HardlyDoes(const CallsWindow& now, double rate) {
   hardly_.seconds += now.seconds;
-  hardly_.begun += now.begun + now.dropped;
+  hardly_.done += now.done + now.dropped;
   if (hardly_.seconds * rate < kToTell || hardly_.seconds < Seconds(kLook).count()) return false;
   const CallsWindow seen = std::exchange(hardly_, {});
-  return seen.begun < kHardly * rate * seen.seconds;
+  return seen.done < kHardly * rate * seen.seconds;
 }
 
 bool Throttle::Look(TimePoint now, double unread) {
@@ -149,7 +149,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   const CallsWindow window = Measure(now, unread);
   const CallsWindow both{.seconds = window.seconds + last_.seconds,
                          .came = window.came + last_.came,
-                         .begun = window.begun + last_.begun,
+                         .done = window.done + last_.done,
                          .idle = window.idle || last_.idle};
   last_ = window;
   done_rate_.Learn(window, both, share() < 1);
@@ -163,7 +163,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   // Without the one that has just come.
   const auto waiting =
       static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0)) + unread;
-  double waits = waiting / std::max(rate, window.begun / window.seconds);
+  double waits = waiting / std::max(rate, window.done / window.seconds);
   const bool full = full_.exchange(false, std::memory_order_relaxed);
   if (full) waits = std::max(waits, late);
   seen_.store(waiting > 2 * unread, std::memory_order_relaxed);
@@ -255,10 +255,14 @@ std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
   return Hold{.waits = waits, .hold = std::max<Clock::duration>(waits, kShortestHold)};
 }
 
+double Throttle::Old() const {
+  const double late = Seconds(late_).count();
+  return crowd_ > 0 ? std::max(kOld * late, kLeastOld) : kOldHeavy * late;
+}
+
 std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) {
   const double late = Seconds(late_).count(), rate = rate_now_.load(std::memory_order_relaxed);
-  const double old =
-      crowd_ > 0 ? kOld * late : std::clamp(kOldCalls / rate, kOldHeavy * late, kVeryOld * late);
+  const double old = crowd_ > 0 ? Old() : std::clamp(kOldCalls / rate, Old(), kVeryOld * late);
   if (share() >= 1 || Seconds(waited).count() < old) return std::nullopt;
   if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow &&
       (crowd_ > 0 || waited < kVeryOld * late_ ||
@@ -270,7 +274,7 @@ std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint 
 
 std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
   const Clock::duration waits = waits_.load(std::memory_order_relaxed);
-  if (share() >= 1 || waits < (crowd_ > 0 ? kOld : kOldHeavy) * late_ ||
+  if (share() >= 1 || waits < DurationOf(Old()) ||
       now - since_.load(std::memory_order_relaxed) > kUntilAllKnow)
     return std::nullopt;
   came_.fetch_add(1, std::memory_order_relaxed);

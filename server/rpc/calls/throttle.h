@@ -18,7 +18,7 @@ namespace tilewire::rpc {
 /// grows beyond what is done in about `late`, only a share of the connections that call may send, in turns
 /// (Turns): that of the calls that would come which can be done, with a `crowd` less where few connections'
 /// are, less what it takes to make up for those that wait, or more, while a call waits for no more than an
-/// eighth of `late`, or a quarter of it without a `crowd`, of which half at most is what runs. By what comes
+/// eighth of `late`, or a quarter of it without a `crowd`, of which 0.4 at most is what runs. By what comes
 /// and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
 class Throttle {
  public:
@@ -69,12 +69,12 @@ class Throttle {
   /// were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
-  /// Whether a call that waited for `late`, or with a `crowd` half of it, before it could begin had better be
-  /// refused: calls that came before clients knew, so that few are late for it. With a `crowd` that begins
-  /// anew where they wait for twice `late` because hardly anything was done for a moment, a quarter of a
-  /// second later at the soonest, or for very long, two seconds later. Without one only those that waited for
-  /// as long as 48 take, if that is longer, up to four times `late`; and later, too, but only most of those
-  /// that waited for that.
+  /// Whether a call that waited for `late`, or with a `crowd` half of it but a millisecond, before it could
+  /// begin had better be refused: calls that came before clients knew, so that few are late for it. With a
+  /// `crowd` that begins anew where they wait for twice `late` because hardly anything was done for a moment,
+  /// a quarter of a second later at the soonest, or for very long, two seconds later. Without one only those
+  /// that waited for as long as 48 take, if that is longer, up to four times `late`; and later, too, but only
+  /// most of those that waited for that.
   std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
 
   /// Whether a call whose message is still on its way had better be refused, because it would wait for as
@@ -100,6 +100,8 @@ class Throttle {
   Clock::duration Interval() const { return crowd_ > 0 && share() < 1 ? kLookOften : kLook; }
 
   CallsWindow Measure(TimePoint now, double unread) TILEWIRE_REQUIRES(mutex_);
+  /// Seconds after which a call that waits is.
+  double Old() const;
   /// Whether hardly anything was done since that was last looked at, be it refused.
   bool HardlyDoes(const CallsWindow& now, double rate) TILEWIRE_REQUIRES(mutex_);
   /// Whether nothing waits beside the call that came, and nothing runs: what lay unread may be done by now.
@@ -110,7 +112,7 @@ class Throttle {
 
   const Clock::duration late_;
   const double crowd_;
-  std::atomic<int64_t> came_{0}, begun_{0}, waiting_{0}, running_{0};
+  std::atomic<int64_t> came_{0}, done_{0}, waiting_{0}, running_{0};
   std::atomic<int> very_old_{0};   ///< calls that were, since the last one began
   std::atomic<int> dropped_{0};    ///< calls that were refused as old, since the last look
   std::atomic<int> lines_{0};      ///< connections of which calls wait
@@ -134,7 +136,7 @@ class Throttle {
   CallsWindow last_ TILEWIRE_GUARDED_BY(mutex_);
   CallsWindow hardly_ TILEWIRE_GUARDED_BY(mutex_);  ///< done, since whether that was much was last looked at
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
-  int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0, running_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  int64_t done_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   Excess excess_ TILEWIRE_GUARDED_BY(mutex_);
   TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);      ///< it, the last time
