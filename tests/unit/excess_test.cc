@@ -49,6 +49,17 @@ class ExcessTest : public ::testing::Test {
     while (looks < 1000 && !Comes(times * done())) ++looks;
     return looks;
   }
+  /// So many wait, and others are refused: how many looks until it is too many; 10: it never is.
+  int LooksWithoutAPlace(double waiting, double running) {
+    Rest(0.5);
+    running_ = running;
+    EXPECT_FALSE(Comes(done() + waiting));
+    full_ = true;
+    int looks = 1;
+    while (looks < 10 && !Comes(done())) ++looks;
+    full_ = false;
+    return looks;
+  }
   void Rest(double seconds) {
     for (; seconds > 0; seconds -= kLook) EXPECT_FALSE(Comes(0));
   }
@@ -95,26 +106,13 @@ TEST_F(ExcessOfLight, NorThoseBesideWhichAsManyRun) {
 }
 
 TEST_F(ExcessOfLight, WhoFindsNoPlaceTwiceIsTooMany) {
-  EXPECT_FALSE(Comes(done() + 10));
-  full_ = true;
-  EXPECT_FALSE(Comes(done()));
-  EXPECT_TRUE(Comes(done()));
+  EXPECT_EQ(LooksWithoutAPlace(10, 0), 2);
 }
 
 /// As where dozens of long calls run at a time: no more wait than run, since the others are refused.
-TEST_F(ExcessOfLight, HoweverManyRun) {
-  running_ = 100;
-  EXPECT_FALSE(Comes(done() + 51));
-  full_ = true;
-  EXPECT_FALSE(Comes(done()));
-  EXPECT_TRUE(Comes(done()));
-}
-
-TEST_F(ExcessOfLight, UnlessHardlyAnyOfTheirsWait) {
-  running_ = 100;
-  EXPECT_FALSE(Comes(done() + 50));
-  full_ = true;
-  for (int look = 0; look < 10; ++look) EXPECT_FALSE(Comes(done()));
+TEST_F(ExcessOfLight, HoweverManyRunUnlessHardlyAnyWait) {
+  EXPECT_EQ(LooksWithoutAPlace(50, 100), 10);
+  EXPECT_EQ(LooksWithoutAPlace(51, 100), 2);
 }
 
 TEST_F(ExcessOfLight, AsManyAsOnceWereForAMomentAreACrowd) {

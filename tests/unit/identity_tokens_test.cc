@@ -120,7 +120,7 @@ TEST(Tokens, MistakesAreNamedWithTheirLine) {
   }
 }
 
-/// Secrets are compared some characters at a time.
+/// Also where a right one is known, and is compared with.
 TEST(Tokens, EachCharacterOfASecretCounts) {
   for (const size_t size : {1, 7, 8, 9, 13, 16, 32, 33}) {
     const std::string secret(size, 'k');

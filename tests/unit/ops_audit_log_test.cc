@@ -82,9 +82,11 @@ TEST_F(AuditLogTest, CallsOfOthersAreNotTakenForOnesOwn) {
   for (std::string rpc::CallRecord::*member :
        {&rpc::CallRecord::identity, &rpc::CallRecord::caller, &rpc::CallRecord::method,
         &rpc::CallRecord::operation, &rpc::CallRecord::peer, &rpc::CallRecord::request_id})
-    for (const char* name : {"", "é\"x", "other"}) {
+    for (const char* name : {"", "é\"x", "as long"}) {
+      calls.push_back(Call(Status()));  // the one that is known
       calls.push_back(Call(Status()));
-      calls.back().*member = name;
+      std::string& text = calls.back().*member;
+      text = *name == 'a' ? "X" + text.substr(1) : name;
     }
   calls.push_back(Call(Status(Code::kUnavailable, "BUSY", "later")));
   {

@@ -110,7 +110,7 @@ TEST_F(LogSinkTest, LinesLongerThanAPipeArriveWhole) {
   EXPECT_TRUE(got == longest + "\nnext\n");
 }
 
-/// Which takes more at a time than a pipe.
+/// Put together in the same room again and again.
 TEST_F(LogSinkTest, AFileGetsEveryLineInOrder) {
   FILE* const file = tmpfile();
   ASSERT_NE(file, nullptr);
