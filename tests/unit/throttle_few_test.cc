@@ -49,11 +49,11 @@ TEST_F(ThrottledHeavy, AreAskedHalfAsOftenHoweverFewTheyAre) {
 class ThrottledBeside : public ThrottledHeavy {
  public:
   void TestBody() override {}
-  /// The share where few come at last.
-  double ShareBeside(int others) {
+  /// The share where few come at last, after so many milliseconds of too many.
+  double ShareBeside(int others, int ms) {
     std::deque<Throttle::Passage> running;
     for (; others > 0; --others) running.emplace_back(&throttle_, nullptr).Begins();
-    (void)Flood(1000, 6);
+    (void)Flood(ms, 6);
     (void)Flood(15, 1);
     return throttle_.share();
   }
@@ -61,20 +61,25 @@ class ThrottledBeside : public ThrottledHeavy {
 
 /// Though nothing waits: or more would be let come at once.
 TEST(ThrottledRunning, IsSomethingToDo) {
-  const double share = ThrottledBeside().ShareBeside(0);
-  EXPECT_LT(ThrottledBeside().ShareBeside(10 * kDonePerMs), 0.95 * share);
+  double alone = 0, beside = 0;
+  for (int ms = 1000; ms < 1050; ++ms) {
+    alone += ThrottledBeside().ShareBeside(0, ms);
+    beside += ThrottledBeside().ShareBeside(10 * kDonePerMs, ms);
+  }
+  EXPECT_LT(beside, 0.95 * alone);
 }
 
 /// Calls that run for long, as many at a time as there are places, each as fast as the others.
 class ThrottledLong : public Throttled {
  protected:
-  ThrottledLong() : Throttled(32) {}
+  explicit ThrottledLong(int connections = 32) : Throttled(connections) {}
   /// So many times what can be done, one after the other; how many end.
   int Excess(int ms, double times = 3) {
     int done = 0;
     for (int i = 0; i < 10 * ms; ++i) {
       now_ += std::chrono::microseconds(100);
-      const double part = per_ms_ / 10 / static_cast<double>(std::max<size_t>(running_.size(), 1));
+      const double speed = (i / 60 % 2 == 0 ? 1 - uneven_ : 1 + uneven_) * (running_.size() < 12 ? few_ : 1);
+      const double part = speed * per_ms_ / 10 / static_cast<double>(std::max<size_t>(running_.size(), 1));
       for (Running& call : running_) call.left -= part;
       done += static_cast<int>(std::erase_if(running_, [](const Running& call) { return call.left <= 0; }));
       for (due_ += times * per_ms_ / 10; due_ >= 1; --due_) Come(1);
@@ -92,6 +97,8 @@ class ThrottledLong : public Throttled {
   };
   size_t places_ = 4;
   double per_ms_ = 0.1, due_ = 0;
+  double few_ = 1;     ///< where few run they are so much faster,
+  double uneven_ = 0;  ///< and slower by such a part for six milliseconds, and faster for as many
   std::vector<Running> running_;
 };
 
@@ -110,6 +117,30 @@ TEST_F(ThrottledLong, AreFoundSoonWhereManyBeginAtOnce) {
   for (; ms < 100 && throttle_.share() == 1; ++ms) (void)Excess(1);
   EXPECT_LE(ms, 26);
   EXPECT_LE(waiting_.size(), 150u);
+}
+
+class ThrottledLongOfFew : public ThrottledLong {
+ protected:
+  ThrottledLongOfFew() : ThrottledLong(8) {}
+};
+
+/// Those that run side by side end all at once, and a few are faster: neither is what can be done.
+TEST_F(ThrottledLongOfFew, AreHeldBackAsLongAsThereAreTooMany) {
+  std::mt19937 random(1);
+  std::poisson_distribution<int> calls(100);
+  places_ = 48, per_ms_ = 5, few_ = 1.3, uneven_ = 0.8;
+  for (const double times : {1.6, 2.0}) {
+    (void)Excess(500, 0.8);
+    (void)Excess(504, times);
+    int free = 0, done = 0;
+    constexpr int kParts = 400, kMs = 12;
+    for (int part = 0; part < kParts; ++part) {
+      done += Excess(kMs, times * calls(random) / 100);
+      free += throttle_.share() == 1 ? 1 : 0;
+    }
+    EXPECT_LE(free, kParts / 80) << times;
+    EXPECT_GE(done, 0.95 * kParts * kMs * per_ms_) << times;
+  }
 }
 
 class ThrottledFewOnSockets : public ThrottledSockets {

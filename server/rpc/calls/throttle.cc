@@ -31,6 +31,9 @@ constexpr double kTarget = 0.12, kTargetHeavy = 0.25;
 // take long without making anybody wait. The share would swing, were it a matter of what waits behind all
 // places alone.
 constexpr double kMostRunning = 0.4;
+// Of the heavy ones that are too many, so many are held back at least while not nearly all can be done: were
+// all to send again, calls of tens of milliseconds would wait before they are found too many once more.
+constexpr double kHeldBack = 0.5, kNearlyAll = 0.95;
 // Of `late`: older ones are refused, light ones sooner, but only until all clients had time to learn: of
 // those who do not hold back all would be so old.
 constexpr double kOld = 0.5, kOldHeavy = 1;
@@ -84,46 +87,15 @@ Clock::duration DurationOf(double seconds) {
 
 }  // namespace
 
-Throttle::Passage::Passage(Throttle* throttle, std::atomic<int>* line) : throttle_(throttle), line_(line) {
-  if (line_ != nullptr && line_->fetch_add(1, std::memory_order_relaxed) == 0)
-    throttle_->lines_.fetch_add(1, std::memory_order_relaxed);
-  throttle_->came_.fetch_add(1, std::memory_order_relaxed);
-  throttle_->waiting_.fetch_add(1, std::memory_order_relaxed);
-}
-
-Throttle::Passage::~Passage() {
-  if (!runs_) {
-    WaitsNoLonger();
-    return;
-  }
-  throttle_->running_.fetch_sub(1, std::memory_order_relaxed);
-  throttle_->done_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Throttle::Passage::Begins() {
-  runs_ = true;
-  throttle_->very_old_.store(0, std::memory_order_relaxed);
-  throttle_->running_.fetch_add(1, std::memory_order_relaxed);
-  WaitsNoLonger();
-}
-
-void Throttle::Passage::Leaves() {
-  throttle_->came_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void Throttle::Passage::WaitsNoLonger() {
-  if (line_ != nullptr && line_->fetch_sub(1, std::memory_order_relaxed) == 1)
-    throttle_->lines_.fetch_sub(1, std::memory_order_relaxed);
-  if (throttle_->waiting_.fetch_sub(1, std::memory_order_relaxed) == 1)
-    throttle_->idle_.store(true, std::memory_order_relaxed);
-}
-
 CallsWindow Throttle::Measure(TimePoint now, double unread) {
-  const int64_t came = came_.load(std::memory_order_relaxed), done = done_.load(std::memory_order_relaxed);
+  const int64_t came = came_.load(std::memory_order_relaxed);
+  // Half of a call is done when it begins: those that run side by side end all at once, too.
+  const double done = static_cast<double>(done_.load(std::memory_order_relaxed)) +
+                      static_cast<double>(running_.load(std::memory_order_relaxed)) / 2;
   const CallsWindow window{
       .seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
       .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
-      .done = static_cast<double>(done - done_then_),
+      .done = std::max(0.0, done - done_then_),
       .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
       .idle = idle_.exchange(false, std::memory_order_relaxed) &&
               unread <= std::max(1.0, kReadAtOnce * done_rate_.rate())};
@@ -215,8 +187,9 @@ bool Throttle::Look(TimePoint now, double unread) {
   // Where nothing waits one connection sends at least, or nobody would learn that there are not too many.
   const double least =
       work > target / 2 ? kLeastShare : std::clamp(1.0 / std::max(connections, 1), kLeastShare, 0.5);
+  const double most = crowd_ == 0 && can < kNearlyAll ? 1 - kHeldBack * (1 - can) : 1;
   const double share =
-      std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, 1.0);
+      std::clamp(can * std::clamp(made_up * (1 + kEase * rests - kPress * stands), 0.25, 2.0), least, most);
   share_.store(share, std::memory_order_relaxed);
   if (share < 1) too_many_.store(now, std::memory_order_relaxed);
   if (before < 1 && share == 1) excess_.Ends(Seconds(now - began_).count());
