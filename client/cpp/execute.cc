@@ -78,7 +78,8 @@ void Prepare(const ConnectOptions& connect, const CallOptions& options, Deadline
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
   }
   for (const auto& [key, value] : connect.metadata) context->AddMetadata(key, value);
-  if (!connect.token.empty()) context->AddMetadata("authorization", connect.token);
+  static const std::string authorization = "authorization";  // of every call
+  if (!connect.token.empty()) context->AddMetadata(authorization, connect.token);
   if (!options.request_id.empty()) context->AddMetadata("x-request-id", options.request_id);
 }
 

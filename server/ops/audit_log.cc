@@ -25,9 +25,7 @@ constexpr std::chrono::milliseconds kGather{50};
 class Line {
  public:
   Line& AddTime() {
-    LineText time;
-    AppendTimestamp(spdlog::log_clock::now(), &time);
-    json_.AddOurs("ts", time.view());
+    json_.AddOurs("ts", Timestamp(spdlog::log_clock::now()));
     return *this;
   }
   [[gnu::always_inline]] Line& Add(std::string_view name, std::string_view text) {
@@ -70,7 +68,7 @@ class Line {
   JsonLine json_{&text_};
 };
 
-/// What Line::AddWho adds for calls that were done, of one thread: they come from the same few connections
+/// What lines of calls that were done have alike, of one thread: they come from the same few connections
 /// again and again, and only the first one's names are looked at byte by byte.
 class KnownCallers {
  public:
@@ -95,7 +93,7 @@ class KnownCallers {
           peer(of.peer),
           method(of.method),
           operation(of.operation),
-          members(Line().AddWho(of).members()) {}
+          members(Line().AddWho(of).Add("calls", uint64_t{1}).members()) {}
     bool Is(const rpc::CallRecord& of) const {
       return peer == of.peer && identity == of.identity && caller == of.caller && method == of.method &&
              operation == of.operation && !members.empty();
@@ -151,12 +149,11 @@ void AuditLog::Tell(const rpc::CallRecord& record) {
   if (record.status.ok())
     line.AddMembers(known.MembersOf(record));
   else
-    line.AddWho(record).Add("reason", record.status.reason());
+    line.AddWho(record).Add("reason", record.status.reason()).Add("calls", uint64_t{1});
   sink_->Append(line.Add("bytes_in", record.bytes_in)
                     .Add("bytes_out", record.bytes_out)
                     .Add("region_bytes_in", static_cast<uint64_t>(record.timing.region_bytes_in))
                     .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out))
-                    .Add("calls", uint64_t{1})
                     .Add("request_id", record.request_id)
                     .End());
 }

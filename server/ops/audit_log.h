@@ -21,8 +21,8 @@ Result<rpc::FileDescriptor> OpenAuditFile(const std::string& path);
 
 /// One JSON object a line: `ts`, `decision` (done, denied: who calls may not or is unknown, refused: nothing
 /// was done, failed: something may have been), `identity`, `caller` (whose share it used), `peer`, `method`,
-/// `operation`, `status`, `reason`, `bytes_in`, `bytes_out`, `region_bytes_in`, `region_bytes_out`, `calls`
-/// (of which it tells), `request_id`. Nothing that a caller sent but names is in it: no values, no arrays'
+/// `operation`, `status`, `reason`, `calls` (of which it tells), `bytes_in`, `bytes_out`, `region_bytes_in`,
+/// `region_bytes_out`, `request_id`. Nothing that a caller sent but names is in it: no values, no arrays'
 /// ids, no messages.
 ///
 /// Thread-safe. Nobody waits for the disk: what does not fit into 4 MiB is dropped, counted, and told by a

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -56,31 +57,33 @@ class LineFormatter : public spdlog::formatter {
   LineFormat format_;
 };
 
-/// "2026-01-02T03:04:05"; many lines are of one second.
-const std::string& SecondText(std::time_t seconds) {
-  thread_local std::time_t last = 0;
-  thread_local std::string text;
-  if (text.empty() || seconds != last) {
-    std::tm utc{};
-    gmtime_r(&seconds, &utc);
-    std::array<char, 40> date{};
-    text.assign(date.data(), std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &utc));
-    last = seconds;
-  }
-  return text;
-}
-
 }  // namespace
 
-void AppendTimestamp(spdlog::log_clock::time_point time, LineText* out) {
-  using std::chrono::milliseconds;
-  const int64_t ms = std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
-  const int64_t millis = ((ms % 1000) + 1000) % 1000;
-  *out += SecondText(static_cast<std::time_t>((ms - millis) / 1000));
-  char* at = out->Room(5);
-  *at++ = '.';
-  for (const int64_t power : {100, 10, 1}) *at++ = static_cast<char>('0' + millis / power % 10);
-  *at = 'Z';
+std::string_view Timestamp(spdlog::log_clock::time_point time) {
+  // Many lines are of one second, and a call's two of one millisecond.
+  thread_local int64_t last_second = std::numeric_limits<int64_t>::min(), last_ms = last_second;
+  thread_local std::array<char, 48> text{};
+  thread_local size_t millis_at = 0;
+  constexpr std::string_view kMillis = ".000Z";
+  const int64_t ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  if (ms != last_ms) {
+    const auto second = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(ms)).count();
+    if (second != last_second) {
+      const auto seconds = static_cast<std::time_t>(second);
+      std::tm utc{};
+      gmtime_r(&seconds, &utc);
+      millis_at = std::strftime(text.data(), text.size() - kMillis.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+      std::ranges::copy(kMillis, text.begin() + static_cast<std::ptrdiff_t>(millis_at));
+      last_second = second;
+    }
+    auto millis = static_cast<unsigned>(ms - 1000 * second);
+    for (const size_t digit : {3, 2, 1}) {
+      text[millis_at + digit] = static_cast<char>('0' + millis % 10);
+      millis /= 10;
+    }
+    last_ms = ms;
+  }
+  return {text.data(), millis_at + kMillis.size()};
 }
 
 namespace {
@@ -162,7 +165,7 @@ void AppendNumber(double number, LineText* out) {
 void FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
                     std::span<const Field> fields, LineText* out) {
   constexpr size_t kLevelWidth = 5;
-  AppendTimestamp(time, out);
+  *out += Timestamp(time);
   *out += ' ';
   const std::string_view name = LevelName(level);
   *out += name;
@@ -181,10 +184,8 @@ void FormatTextLine(spdlog::log_clock::time_point time, level_enum level, std::s
 
 void FormatJsonLine(spdlog::log_clock::time_point time, level_enum level, std::string_view msg,
                     std::span<const Field> fields, LineText* out) {
-  LineText when;
-  AppendTimestamp(time, &when);
   JsonLine line(out);
-  line.Add("ts", when.view()).Add("level", LevelName(level)).Add("msg", msg);
+  line.AddOurs("ts", Timestamp(time)).Add("level", LevelName(level)).Add("msg", msg);
   for (const Field& field : fields)
     std::visit([&](const auto& value) { line.Add(field.name, value); }, field.value);
   line.End();

@@ -66,6 +66,27 @@ TEST_F(AtOnceTest, WhoIsBoundedGetsWhatIsHisAndGivesItBack) {
   EXPECT_TRUE(AtOnce(false, 100, own));
 }
 
+/// What a demand was told of its owner is no longer there when it asks again.
+TEST_F(AtOnceTest, WhoWasForgottenMeanwhileIsLookedUpAnew) {
+  const OwnLimits own{.max_in_flight = 1};
+  const auto demand_of = [&](int owner) {
+    return Demand{.device_bytes = 2, .owner = "owner " + std::to_string(owner), .own = own};
+  };
+  for (int owner = 0; owner < 100; ++owner) {  // known, and nobody is forgotten for whoever has something
+    Demand first = demand_of(owner), second = first;
+    auto held = admission_.AtOnce(&first);
+    ASSERT_TRUE(held);
+    EXPECT_FALSE(admission_.AtOnce(&second)) << "he has his one place";
+    held.reset();
+    Demand third = demand_of(owner);
+    held = admission_.AtOnce(&third);
+    ASSERT_TRUE(held);
+    EXPECT_FALSE(admission_.AtOnce(&second)) << "he has it again";
+    held.reset();
+    EXPECT_TRUE(admission_.AtOnce(&second));
+  }
+}
+
 TEST_F(AtOnceTest, OwnersWithoutAnythingAreForgottenWhereThereAreMany) {
   const OwnLimits own{.max_in_flight = 1, .device_bytes = 100};
   const auto of = [&](int owner) {

@@ -28,9 +28,7 @@ spdlog::log_clock::time_point At(int64_t ms) {
 }
 
 std::string Timestamp(int64_t ms) {
-  LineText line;
-  AppendTimestamp(At(ms), &line);
-  return std::string(line.view());
+  return std::string(ops::Timestamp(At(ms)));
 }
 
 std::string TextLine(int64_t ms, spdlog::level::level_enum level, std::string_view msg,

@@ -61,7 +61,7 @@ Status Admission::Charge(const std::string& owner, int64_t bytes, const Rates& o
   return status;
 }
 
-bool Admission::PlaceFor(const Demand& demand) const {
+bool Admission::PlaceFor(const Demand& demand) {
   // While bulk waits, a quarter of the places is not for small requests: their stream may never end.
   const int small_places =
       bulk_.queue.empty() ? limits_.max_in_flight : std::max(1, limits_.max_in_flight * 3 / 4);
@@ -69,7 +69,7 @@ bool Admission::PlaceFor(const Demand& demand) const {
   return in_flight_ < limits_.max_in_flight && place && HasOwnPlace(demand);
 }
 
-bool Admission::Fits(const Demand& demand) const {
+bool Admission::Fits(const Demand& demand) {
   const Class& c = demand.small ? small_ : bulk_;
   return PlaceFor(demand) && demand.device_bytes <= c.device_bytes && demand.pinned_bytes <= c.pinned_bytes;
 }

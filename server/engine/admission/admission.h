@@ -39,6 +39,14 @@ namespace tilewire::engine {
 /// How the message begins of a refusal because the queue has no place for anybody (BUSY without a field).
 inline constexpr std::string_view kQueueFull = "the queue is full:";
 
+/// What one owner has, where that is bounded.
+struct OwnUse {
+  int count = 0, most = 0;  ///< in flight; 0: no bound
+  int64_t bytes = 0;        ///< on the device
+
+  bool HasAll() const { return most > 0 && count >= most; }
+};
+
 /// What a job holds from admission to its end. Bytes as the pools round them.
 struct Demand {
   bool small = false;
@@ -51,6 +59,9 @@ struct Demand {
   bool bytes_counted = false;  ///< its device bytes are among its owner's
   std::string owner;           ///< whose share of places and turns it takes
   OwnLimits own;               ///< of that owner, as of now
+  /// Admission's alone: what it last found that owner to have, and when, counted in owners it forgot since.
+  mutable OwnUse* own_use = nullptr;
+  mutable uint64_t own_use_as_of = 0;
 };
 
 struct AdmissionLimits {
@@ -166,20 +177,12 @@ class Admission {
     std::list<Refusal> refused;
     bool reclaim = false;  ///< Reclaim() is to be called
   };
-  /// What one owner has, where that is bounded.
-  struct Own {
-    int count = 0, most = 0;  ///< in flight; 0: no bound
-    int64_t bytes = 0;        ///< on the device
-
-    bool HasAll() const { return most > 0 && count >= most; }
-  };
-  using Owners = std::map<std::string, Own>;
 
   Class& ClassOf(const Demand& demand) TILEWIRE_REQUIRES(mutex_) { return demand.small ? small_ : bulk_; }
   Status NeverFits(Demand* demand) const TILEWIRE_REQUIRES(mutex_);
-  bool PlaceFor(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
-  bool Fits(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
-  bool HasOwnPlace(const Demand& demand) const TILEWIRE_REQUIRES(mutex_);
+  bool PlaceFor(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  bool Fits(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  bool HasOwnPlace(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   /// Why a request is refused that comes now, whether it might wait or not. Else its owner's bytes are taken.
   Status Admissible(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   /// It is to wait or to be let in.
@@ -201,8 +204,12 @@ class Admission {
   /// never fit his bound, `BUSY` where what he has leaves no room.
   Status TakeOwnBytes(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   void ReturnOwnBytes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// What its owner has; null where that was never bounded. Looked up once for each demand.
+  OwnUse* OwnOf(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
+  /// The same, bounded as it says from now on.
+  OwnUse* MakeOwn(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   /// Where he has nothing and nothing of his waits, and there are many.
-  void ForgetOwn(Owners::iterator own) TILEWIRE_REQUIRES(mutex_);
+  void ForgetOwn(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
   /// By his own bound and by his share.
   void HoldOrResume(const std::string& owner) TILEWIRE_REQUIRES(mutex_);
   void HoldOrResume(const Shares::Changed& owners) TILEWIRE_REQUIRES(mutex_);
@@ -249,7 +256,8 @@ class Admission {
   WaitingRoom room_ TILEWIRE_GUARDED_BY(mutex_);
   Orders orders_ TILEWIRE_GUARDED_BY(mutex_);
   std::map<Id, std::unique_ptr<Waiter>> open_ TILEWIRE_GUARDED_BY(mutex_);  ///< with an order, not landed
-  Owners own_ TILEWIRE_GUARDED_BY(mutex_);
+  std::map<std::string, OwnUse> own_ TILEWIRE_GUARDED_BY(mutex_);
+  uint64_t own_forgotten_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   bool bulk_first_ TILEWIRE_GUARDED_BY(mutex_) = false;
   Timer::Id look_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< LookNow() is on its way; only while somebody waits

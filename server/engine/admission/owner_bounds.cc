@@ -14,10 +14,24 @@ int Admission::MostInFlight(const Demand& demand) const {
   return demand.own.max_in_flight > 0 ? demand.own.max_in_flight : limits_.max_in_flight_per_identity;
 }
 
-bool Admission::HasOwnPlace(const Demand& demand) const {
-  if ((demand.small ? small_ : bulk_).shares.Full(demand.owner)) return false;
+OwnUse* Admission::OwnOf(const Demand& demand) {
+  if (demand.own_use != nullptr && demand.own_use_as_of == own_forgotten_) return demand.own_use;
   const auto own = own_.find(demand.owner);
-  return own == own_.end() || !own->second.HasAll();
+  demand.own_use = own == own_.end() ? nullptr : &own->second;
+  demand.own_use_as_of = own_forgotten_;
+  return demand.own_use;
+}
+
+OwnUse* Admission::MakeOwn(const Demand& demand) {
+  demand.own_use = &own_.emplace(demand.owner, OwnUse{.most = MostInFlight(demand)}).first->second;
+  demand.own_use_as_of = own_forgotten_;
+  return demand.own_use;
+}
+
+bool Admission::HasOwnPlace(const Demand& demand) {
+  if ((demand.small ? small_ : bulk_).shares.Full(demand.owner)) return false;
+  const OwnUse* const own = OwnOf(demand);
+  return own == nullptr || !own->HasAll();
 }
 
 void Admission::HoldOrResume(const std::string& owner) {
@@ -32,47 +46,48 @@ void Admission::HoldOrResume(const Shares::Changed& owners) {
 }
 
 bool Admission::Rebind(const Demand& demand) {
-  const auto own = own_.find(demand.owner);
-  if (own == own_.end() || own->second.most == MostInFlight(demand)) return false;
-  own->second.most = MostInFlight(demand);
+  OwnUse* const own = OwnOf(demand);
+  if (own == nullptr || own->most == MostInFlight(demand)) return false;
+  own->most = MostInFlight(demand);
   HoldOrResume(demand.owner);
   return true;
 }
 
 void Admission::CountOwn(Demand* demand) {
-  const int most = MostInFlight(*demand);
-  auto found = own_.find(demand->owner);
-  if (found == own_.end()) {
-    if (most == 0) return;
+  OwnUse* own = OwnOf(*demand);
+  if (own == nullptr) {
+    if (MostInFlight(*demand) == 0) return;
     // What the owner's latest request said holds, not what this one did before it waited.
-    found = own_.emplace(demand->owner, Own{.most = most}).first;
+    own = MakeOwn(*demand);
   }
-  Own& own = found->second;
-  const bool had_all = own.HasAll();
-  ++own.count;
+  const bool had_all = own->HasAll();
+  ++own->count;
   demand->counted = true;
-  if (own.HasAll() != had_all) HoldOrResume(demand->owner);
+  if (own->HasAll() != had_all) HoldOrResume(demand->owner);
 }
 
 void Admission::UncountOwn(const Demand& demand) {
   if (!demand.counted) return;
-  const auto own = own_.find(demand.owner);
-  const bool had_all = own->second.HasAll();
-  --own->second.count;
-  if (own->second.HasAll() != had_all) HoldOrResume(demand.owner);
-  ForgetOwn(own);
+  OwnUse* const own = OwnOf(demand);
+  const bool had_all = own->HasAll();
+  --own->count;
+  if (own->HasAll() != had_all) HoldOrResume(demand.owner);
+  ForgetOwn(demand.owner);
 }
 
-void Admission::ForgetOwn(Owners::iterator own) {
-  if (own_.size() <= kMostIdleOwners || own == own_.end()) return;
-  if (own->second.count == 0 && own->second.bytes == 0 && room_.Count(own->first) == 0) own_.erase(own);
+void Admission::ForgetOwn(const std::string& owner) {
+  if (own_.size() <= kMostIdleOwners) return;
+  const auto own = own_.find(owner);
+  if (own == own_.end() || own->second.count > 0 || own->second.bytes > 0 || room_.Count(owner) > 0) return;
+  own_.erase(own);
+  ++own_forgotten_;
 }
 
 Status Admission::TakeOwnBytes(Demand* demand) {
   const int64_t most = demand->own.device_bytes;
-  auto own = own_.find(demand->owner);
-  if (demand->device_bytes == 0 || (most == 0 && own == own_.end())) return {};
-  const int64_t held = own == own_.end() ? 0 : own->second.bytes;
+  OwnUse* own = OwnOf(*demand);
+  if (demand->device_bytes == 0 || (most == 0 && own == nullptr)) return {};
+  const int64_t held = own == nullptr ? 0 : own->bytes;
   const auto allowed = [most] { return std::to_string(most) + SaidBy(true, "device_bytes", ""); };
   if (most > 0 && demand->device_bytes > most)
     return OverLimit("device bytes of yours", std::to_string(demand->device_bytes), "at most " + allowed())
@@ -87,8 +102,8 @@ Status Admission::TakeOwnBytes(Demand* demand) {
                    .value = std::to_string(held + demand->device_bytes),
                    .allowed = allowed(),
                    .retry_after_ms = kOwnBytesRetryMs});
-  if (own == own_.end()) own = own_.emplace(demand->owner, Own{.most = MostInFlight(*demand)}).first;
-  own->second.bytes += demand->device_bytes;
+  if (own == nullptr) own = MakeOwn(*demand);
+  own->bytes += demand->device_bytes;
   demand->bytes_counted = true;
   return {};
 }
@@ -96,9 +111,8 @@ Status Admission::TakeOwnBytes(Demand* demand) {
 void Admission::ReturnOwnBytes(const Demand& demand) {
   // Of none, because all stay as arrays (Ticket::Split), nothing is known any more once those are gone.
   if (!demand.bytes_counted || demand.device_bytes == 0) return;
-  const auto own = own_.find(demand.owner);
-  own->second.bytes -= demand.device_bytes;
-  ForgetOwn(own);
+  OwnOf(demand)->bytes -= demand.device_bytes;
+  ForgetOwn(demand.owner);
 }
 
 }  // namespace tilewire::engine

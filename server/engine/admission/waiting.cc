@@ -117,7 +117,7 @@ std::unique_ptr<Admission::Waiter> Admission::TakeOut(Id id, bool served) {
     bulk_waits_ -= !demand.small;
   }
   room_.Remove(id, demand.owner);
-  ForgetOwn(own_.find(demand.owner));
+  ForgetOwn(demand.owner);
   --waits_;
   if (waiting_.empty()) timer_->Cancel(std::exchange(look_, 0));
   return waiter;

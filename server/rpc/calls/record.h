@@ -43,7 +43,8 @@ class Record {
   void Took(size_t message_bytes) {
     if (!account_) return;
     account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
-    Moved(message_bytes);
+    unmoved_ += message_bytes;
+    if (unmoved_ > kFewBytes) Moved();
   }
   /// How it ended, as its client is told. `timing`: of its job, where it ran one.
   void End(const Status& status, Timing timing);
@@ -53,15 +54,19 @@ class Record {
   void Tell();
 
  private:
-  /// Counts bytes against what the connection may move in a second.
-  void Moved(uint64_t bytes) const;
+  /// Of a call's messages: counted when it ends, with what it is answered.
+  static constexpr uint64_t kFewBytes = 32 << 10;
+
+  /// Counts what came and went since the last time against what the connection may move in a second.
+  void Moved();
 
   CallContext* const shared_;
   const Metadata* metadata_ = nullptr;
   TimePoint arrived_;
   CallRecord told_;
   std::shared_ptr<ConnectionAccount> account_;
-  int64_t window_ = 0;  ///< 0: not of a stream
+  int64_t window_ = 0;    ///< 0: not of a stream
+  uint64_t unmoved_ = 0;  ///< bytes
 };
 
 }  // namespace tilewire::rpc

@@ -11,6 +11,10 @@ bool Names(std::string_view who, std::string_view identity) {
   return who.ends_with('*') ? identity.starts_with(who.substr(0, who.size() - 1)) : who == identity;
 }
 
+bool Has(const std::vector<std::string>& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
 /// Whether all whom `later` names are named by `who`.
 bool Covers(std::string_view who, std::string_view later) {
   if (who == later || !later.ends_with('*')) return Names(who, later);
@@ -60,14 +64,14 @@ Status Policy::Ruling::MayCall(std::string_view method) const {
   if (!judges_) return {};
   if (rule_ == nullptr)
     return Denied("call anything", "identity", std::string(identity_), "callers whom a rule names");
-  if (rule_->methods.contains(method)) return {};
+  if (Has(rule_->methods, method)) return {};
   return Denied("call " + std::string(method), "method", std::string(method),
                 "what the rule for this caller lists");
 }
 
 Status Policy::Ruling::MayRun(std::string_view operation, int64_t bytes) const {
   if (!judges_) return {};
-  if (rule_ == nullptr || !rule_->operations.contains(operation))
+  if (rule_ == nullptr || !Has(rule_->operations, operation))
     return Denied("run " + std::string(operation), "operation", std::string(operation),
                   "what the rule for this caller lists");
   if (rule_->max_bytes == 0 || bytes <= rule_->max_bytes) return {};

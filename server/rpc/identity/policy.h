@@ -10,11 +10,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "kernels/array/status.h"
@@ -60,12 +58,8 @@ class Policy {
 
  private:
   friend class PolicyReader;
-  /// Looked up by every call, so by a hash.
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-  using Words = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+  /// Looked up by every call: a dozen, of which a walk that compares lengths first takes less than a hash.
+  using Words = std::vector<std::string>;
   struct Rule {
     std::vector<std::string> who;  ///< identities; with * at the end: all that begin so
     Words methods, operations;

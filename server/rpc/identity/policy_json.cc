@@ -1,4 +1,5 @@
 // Reads a policy, and says exactly what is wrong with one.
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -132,7 +133,7 @@ class PolicyReader {
       size_t found = 0;
       for (const std::string& each : known) {
         if (word.ends_with('*') ? !each.starts_with(beginning) : each != word) continue;
-        named.insert(each);
+        if (std::ranges::find(named, each) == named.end()) named.push_back(each);
         ++found;
       }
       if (found > 0) return;
@@ -166,7 +167,7 @@ class PolicyReader {
     const json admin = rule.value("admin", json(false));
     if (!admin.is_boolean()) Refuse(where + ".admin", admin.dump(), "true or false");
     for (const std::string& method : words_.admin_methods)
-      if (!admin.get<bool>()) out.methods.erase(method);
+      if (!admin.get<bool>()) std::erase(out.methods, method);
     if (rule.contains("max_bytes")) out.max_bytes = BytesOf(where + ".max_bytes", rule["max_bytes"]);
     out.limits = ReadLimits(where, rule);
     return out;

@@ -63,6 +63,8 @@ Result<Identity> Identify(const Presented& presented, const IdentityRules& rules
   }
   const bool takes_tokens = files.tokens != nullptr || files.jwks != nullptr;
   if (takes_tokens && presented.authorization.count > 0) {
+    if (rules.header.empty())
+      return OfToken(presented.authorization, files, now);  // nobody speaks for others
     TILEWIRE_ASSIGN_OR_RETURN(bearer, OfToken(presented.authorization, files, now));
   }
   if (!machine && !bearer) machine.emplace();  // anonymous

@@ -83,6 +83,17 @@ std::string Hex(const Bytes& bytes) {
   return text;
 }
 
+/// Whether two texts of one length are the same, however much of them is, in the same time. In pieces, since
+/// the library has a quicker way for sixteen bytes than for others.
+bool SameInAllBytes(const void* one, const void* other, size_t bytes) {
+  constexpr size_t kPiece = 16;
+  int differ = 0;
+  for (size_t at = 0; at < bytes; at += kPiece)
+    differ |= CRYPTO_memcmp(static_cast<const char*>(one) + at, static_cast<const char*>(other) + at,
+                            std::min(kPiece, bytes - at));
+  return differ == 0;
+}
+
 tl::unexpected<Status> Refused(std::string_view why) {
   return Unauthenticated("authorization", why, "Bearer NAME.SECRET of a token that the server knows",
                          "the token is " + std::string(why));
@@ -117,7 +128,7 @@ bool Tokens::Proven::Is(std::string_view secret) const {
   const std::string* const known = secret_.load(std::memory_order_acquire);
   const std::string& right = known == nullptr ? nobodys : *known;
   const bool same =
-      secret.size() == right.size() && CRYPTO_memcmp(secret.data(), right.data(), right.size()) == 0;
+      secret.size() == right.size() && SameInAllBytes(secret.data(), right.data(), right.size());
   return same && known != nullptr;
 }
 
@@ -184,12 +195,12 @@ Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
   const auto entry = [&](size_t i) -> const Entry& { return i < lines ? found->second[i] : nobody; };
 
   const Entry* right = nullptr;
-  for (size_t i = 0; i < kMostLines; ++i)
+  for (size_t i = 0; i < kMostLines && right == nullptr; ++i)  // which of two is right is no secret to him
     if (entry(i).proven->Is(secret)) right = &entry(i);
   if (right == nullptr) {
     for (size_t i = 0; i < kMostLines; ++i) {
       const Sha256 hash = Sha256Of(entry(i).salt, secret);
-      const bool same = CRYPTO_memcmp(hash.data(), entry(i).hash.data(), hash.size()) == 0;
+      const bool same = SameInAllBytes(hash.data(), entry(i).hash.data(), hash.size());
       if (same && i < lines) right = &entry(i);
     }
     if (right == nullptr) return Refused("unknown");

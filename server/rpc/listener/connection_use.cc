@@ -58,10 +58,11 @@ void ConnectionUse::Bucket::Refill(double per_second, TimePoint now) {
 
 Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now) {
   const MutexLock lock(mutex_);
-  if (IsFull(calls_, limits.calls))
-    return TooMany("calls", calls_, limits.calls, "--max-calls-per-connection");
-  if (stream && IsFull(streams_, limits.streams))
-    return TooMany("streams", streams_, limits.streams, "--max-streams-per-connection");
+  const int there = calls_.load(std::memory_order_relaxed),
+            streams = streams_.load(std::memory_order_relaxed);
+  if (IsFull(there, limits.calls)) return TooMany("calls", there, limits.calls, "--max-calls-per-connection");
+  if (stream && IsFull(streams, limits.streams))
+    return TooMany("streams", streams, limits.streams, "--max-streams-per-connection");
   call_rate_.Refill(limits.calls_per_second, now);
   byte_rate_.Refill(limits.bytes_per_second, now);
   const double calls = call_rate_.taken + 1 - std::max(1.0, limits.calls_per_second);
@@ -70,16 +71,15 @@ Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now)
   const double bytes = byte_rate_.taken - limits.bytes_per_second;
   if (Lacks(bytes, limits.bytes_per_second))
     return TooFast("bytes", bytes, limits.bytes_per_second, "--bytes-per-second-per-connection");
-  ++calls_;
-  if (stream) ++streams_;
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  if (stream) streams_.fetch_add(1, std::memory_order_relaxed);
   if (limits.calls_per_second > 0) call_rate_.taken += 1;
   return {};
 }
 
 void ConnectionUse::Leave(bool stream) {
-  const MutexLock lock(mutex_);
-  --calls_;
-  if (stream) --streams_;
+  calls_.fetch_sub(1, std::memory_order_relaxed);
+  if (stream) streams_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void ConnectionUse::Moved(const UseLimits& limits, size_t bytes, TimePoint now) {

@@ -1,6 +1,7 @@
 // What the calls of one connection may take of what all share.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "kernels/array/status.h"
@@ -40,7 +41,7 @@ class ConnectionUse {
   };
 
   Mutex mutex_;
-  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0, streams_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  std::atomic<int> calls_{0}, streams_{0};  ///< grow under the lock alone
   Bucket call_rate_ TILEWIRE_GUARDED_BY(mutex_), byte_rate_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
