@@ -56,7 +56,7 @@ void LogEvent(spdlog::level::level_enum level, std::string_view msg, std::span<c
 void LogEvent(spdlog::level::level_enum level, std::string_view msg,
               std::initializer_list<Field> fields = {});
 
-/// RFC 3339, UTC, milliseconds: as lines begin. Until this thread asks for another.
+/// RFC 3339, UTC, milliseconds: as lines begin. The text is good until this thread asks for another.
 std::string_view Timestamp(spdlog::log_clock::time_point time);
 
 /// Appends the line of an event without its newline; what InitLogging's formats print. For tests and other

@@ -108,6 +108,19 @@ TEST(ConnectionLimits, CallsASecond) {
   server.ExpectIdle();
 }
 
+/// A message of 400 bytes a row, and one as large as its answer.
+void TransposeBy(const std::shared_ptr<grpc::Channel>& connection, int rows) {
+  grpc::ClientContext context;
+  v1::TransposeRequest request;
+  SetSpec(request.mutable_input()->mutable_spec(), v1::DTYPE_F32, {100, rows});
+  request.mutable_input()->set_data(Floats(100 * rows, 1));
+  request.mutable_op()->add_axes(1);
+  request.mutable_op()->add_axes(0);
+  v1::TransposeResponse response;
+  const grpc::Status done = v1::Kernels::NewStub(connection)->Transpose(&context, request, &response);
+  EXPECT_TRUE(done.ok()) << done.error_message();
+}
+
 TEST(ConnectionLimits, BytesASecondBothWays) {
   constexpr double kBytes = 150'000;
   ManualTime time;
@@ -117,15 +130,7 @@ TEST(ConnectionLimits, BytesASecondBothWays) {
   TestServer server(options);
   const auto mine = server.Connect(), others = server.Connect();
   // 100,000 bytes come, which is no debt, and 100,000 go.
-  grpc::ClientContext context;
-  v1::TransposeRequest request;
-  SetSpec(request.mutable_input()->mutable_spec(), v1::DTYPE_F32, {100, 250});
-  request.mutable_input()->set_data(Floats(25'000, 1));
-  request.mutable_op()->add_axes(1);
-  request.mutable_op()->add_axes(0);
-  v1::TransposeResponse response;
-  const grpc::Status done = v1::Kernels::NewStub(mine)->Transpose(&context, request, &response);
-  EXPECT_TRUE(done.ok()) << done.error_message();
+  TransposeBy(mine, 250);
   const Told refused = DescribeBy(mine);
   ExpectError(refused.status, StatusCode::RESOURCE_EXHAUSTED, "BUSY", "bytes a second of the connection",
               "more", "150000 (--bytes-per-second-per-connection)");
@@ -135,6 +140,23 @@ TEST(ConnectionLimits, BytesASecondBothWays) {
   EXPECT_TRUE(DescribeBy(others).status.ok());
   time.Advance(std::chrono::milliseconds(wait));
   EXPECT_TRUE(DescribeBy(mine).status.ok());
+  server.ExpectIdle();
+}
+
+/// Though those of small messages are counted with their answers.
+TEST(ConnectionLimits, BytesOfSmallMessagesToo) {
+  ManualTime time;
+  TestServer::Options options;
+  options.engine.time = &time;
+  options.rpc.connection_use = {.bytes_per_second = 20'000};
+  TestServer server(options);
+  const auto mine = server.Connect();
+  for (int call = 0; call < 3; ++call) TransposeBy(mine, 10);  // 4,000 bytes each way
+  const Told refused = DescribeBy(mine);
+  EXPECT_EQ(refused.status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  const int wait = refused.pushback.empty() ? 0 : std::stoi(refused.pushback);
+  EXPECT_GE(wait, 200) << "4,000 bytes of debt";
+  EXPECT_LE(wait, 250);
   server.ExpectIdle();
 }
 

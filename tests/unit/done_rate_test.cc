@@ -15,7 +15,7 @@ class DoneRateTest : public ::testing::Test {
     for (double t = 0; t < seconds - kLook / 2; t += kLook) See(per_second * kLook, idle);
   }
   void See(double done, bool idle, double dropped = 0) {
-    const CallsWindow now{.seconds = kLook, .done = done, .dropped = dropped, .idle = idle};
+    const CallsWindow now{.seconds = kLook, .begun = done, .done = done, .dropped = dropped, .idle = idle};
     const CallsWindow both{.seconds = 2 * kLook, .done = done + last_.done, .idle = idle || last_.idle};
     last_ = now;
     rate_.Learn(now, both, turns_);

@@ -78,7 +78,8 @@ TEST_F(AtOnceTest, WhoWasForgottenMeanwhileIsLookedUpAnew) {
     ASSERT_TRUE(held);
     EXPECT_FALSE(admission_.AtOnce(&second)) << "he has his one place";
     held.reset();
-    Demand third = demand_of(owner);
+    Demand next = demand_of(1000 + owner), third = demand_of(owner);
+    const auto others = admission_.AtOnce(&next);  // who has his one place, perhaps where that one was known
     held = admission_.AtOnce(&third);
     ASSERT_TRUE(held);
     EXPECT_FALSE(admission_.AtOnce(&second)) << "he has it again";

@@ -65,7 +65,7 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   /// As Record::Took and SetArrived.
   void Took(size_t message_bytes) {
     message_bytes_ = message_bytes;
-    record_.Took(message_bytes);
+    record_.Took(message_bytes, is_stream());
   }
   void SetArrived(TimePoint arrived) { record_.SetArrived(arrived); }
   /// Its headers came, its message did not: BUSY, for little, where it is a heavy one, most likely

@@ -20,24 +20,26 @@ void DoneRate::Learn(const CallsWindow& now, const CallsWindow& both, bool turns
   if (both.idle) return Rests(now, turns);
   rest_ = {}, quiet_ = 0;
   busy_.seconds += now.seconds;
+  busy_.begun += now.begun;
   busy_.done += now.done;
   busy_.dropped += now.dropped;
-  if (busy_.done < kEnoughToTell && busy_.seconds < kLongest) return;
-  const double rate = busy_.done / busy_.seconds;
+  if (busy_.through() < kEnoughToTell && busy_.seconds < kLongest) return;
+  const double rate = busy_.through() / busy_.seconds;
   const double weight =
       turns || rate < rate_ ? std::min(kOften, 1 - std::exp(-busy_.seconds / kSlowly)) : kOften;
   // What is refused because it is old takes the time of what would be done.
-  if (busy_.dropped <= busy_.done) rate_ += (rate - rate_) * (rate_ > 0 ? weight : 1);
+  if (busy_.dropped <= busy_.through()) rate_ += (rate - rate_) * (rate_ > 0 ? weight : 1);
   busy_ = {};
 }
 
 void DoneRate::Rests(const CallsWindow& now, bool turns) {
   quiet_ += now.seconds;
   rest_.seconds += now.seconds;
+  rest_.begun += now.begun;
   rest_.done += now.done;
   if (rest_.seconds >= kRest) {
     // While others are held back what is done may be few, and is a rate that can be done all the same.
-    if (rest_.done >= kEnoughToTell || turns) rate_ = std::max(rate_, rest_.done / rest_.seconds);
+    if (rest_.through() >= kEnoughToTell || turns) rate_ = std::max(rate_, rest_.through() / rest_.seconds);
     rest_ = {};
   }
   if (turns && quiet_ > kQuiet) rate_ *= 1 + std::min(now.seconds, 1.0) * kMoreASecond;

@@ -1,13 +1,19 @@
 // Whether more calls come than can be done, and go on coming.
 #pragma once
 
+#include <algorithm>
+
 namespace tilewire::rpc {
 
 /// Calls between two looks.
 struct CallsWindow {
   double seconds = 0;
-  double came = 0, done = 0, dropped = 0;
+  double came = 0, begun = 0, done = 0, dropped = 0;
   bool idle = true;  ///< at some time nobody waited
+
+  /// As many as can be done, where that is not told by what began, which fills places at once, nor by what
+  /// ended: those that run side by side end all at once, too.
+  double through() const { return std::min(begun, done); }
 };
 
 /// Tells an excess from callers who are many, but call again only when they were answered: what waits of

@@ -64,19 +64,17 @@ void Record::End(const Status& status, Timing timing) {
   LastTo(Clock::now(), arrived_, &told_.timing);
   told_.bytes_in = told_.timing.bytes_in;
   told_.bytes_out = status.ok() ? told_.timing.bytes_out : 0;
-  unmoved_ += told_.bytes_out;
-  Moved();
+  Moved(std::exchange(unmoved_, 0) + told_.bytes_out);
 }
 
-void Record::Moved() {
+void Record::Moved(uint64_t bytes) const {
   const UseLimits& limits = shared_->connection_use;
-  const uint64_t bytes = std::exchange(unmoved_, 0);
   if (account_ && limits.bytes_per_second > 0 && bytes > 0)
     account_->use.Moved(limits, bytes, shared_->engine->timer().Now());
 }
 
 void Record::Tell() {
-  Moved();  // of a call that did not end
+  Moved(std::exchange(unmoved_, 0));  // where it never came to its end
   if (account_ && CameToNothing(told_.status)) account_->failed.fetch_add(1, std::memory_order_relaxed);
   if (metadata_->own) return;
   told_.request_id = metadata_->request_id;

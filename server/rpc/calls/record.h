@@ -39,12 +39,14 @@ class Record {
   /// Adds how far away the client is, and how much of the time to receive that explains.
   Timing WithDistance(Timing timing) const;
 
-  /// A message of that many bytes was taken from the call's connection.
-  void Took(size_t message_bytes) {
+  /// A message of that many bytes was taken from the call's connection; of a stream beside End(), perhaps.
+  void Took(size_t message_bytes, bool of_stream) {
     if (!account_) return;
     account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
-    unmoved_ += message_bytes;
-    if (unmoved_ > kFewBytes) Moved();
+    if (!of_stream && message_bytes <= kFewBytes)
+      unmoved_ = message_bytes;
+    else
+      Moved(message_bytes);
   }
   /// How it ended, as its client is told. `timing`: of its job, where it ran one.
   void End(const Status& status, Timing timing);
@@ -54,11 +56,11 @@ class Record {
   void Tell();
 
  private:
-  /// Of a call's messages: counted when it ends, with what it is answered.
+  /// The message of a unary call: counted when it ends, with its answer.
   static constexpr uint64_t kFewBytes = 32 << 10;
 
-  /// Counts what came and went since the last time against what the connection may move in a second.
-  void Moved();
+  /// Counts bytes against what the connection may move in a second.
+  void Moved(uint64_t bytes) const;
 
   CallContext* const shared_;
   const Metadata* metadata_ = nullptr;
@@ -66,7 +68,7 @@ class Record {
   CallRecord told_;
   std::shared_ptr<ConnectionAccount> account_;
   int64_t window_ = 0;    ///< 0: not of a stream
-  uint64_t unmoved_ = 0;  ///< bytes
+  uint64_t unmoved_ = 0;  ///< bytes of its message that are not counted yet
 };
 
 }  // namespace tilewire::rpc

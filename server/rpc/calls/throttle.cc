@@ -88,19 +88,18 @@ Clock::duration DurationOf(double seconds) {
 }  // namespace
 
 CallsWindow Throttle::Measure(TimePoint now, double unread) {
-  const int64_t came = came_.load(std::memory_order_relaxed);
-  // Half of a call is done when it begins: those that run side by side end all at once, too.
-  const double done = static_cast<double>(done_.load(std::memory_order_relaxed)) +
-                      static_cast<double>(running_.load(std::memory_order_relaxed)) / 2;
+  const int64_t came = came_.load(std::memory_order_relaxed), done = done_.load(std::memory_order_relaxed);
+  const int64_t begun = std::max(begun_then_, done + running_.load(std::memory_order_relaxed));
   const CallsWindow window{
       .seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),
       .came = std::max(0.0, static_cast<double>(came - came_then_) + unread - unread_then_),
-      .done = std::max(0.0, done - done_then_),
+      .begun = static_cast<double>(begun - begun_then_),
+      .done = static_cast<double>(done - done_then_),
       .dropped = static_cast<double>(dropped_.exchange(0, std::memory_order_relaxed)),
       .idle = idle_.exchange(false, std::memory_order_relaxed) &&
               unread <= std::max(1.0, kReadAtOnce * done_rate_.rate())};
   unread_then_ = unread;
-  came_then_ = came, done_then_ = done;
+  came_then_ = came, begun_then_ = begun, done_then_ = done;
   looked_.store(now, std::memory_order_relaxed);
   return window;
 }
@@ -135,7 +134,7 @@ bool Throttle::Look(TimePoint now, double unread) {
   // Without the one that has just come.
   const auto waiting =
       static_cast<double>(std::max<int64_t>(waiting_.load(std::memory_order_relaxed) - 1, 0)) + unread;
-  double waits = waiting / std::max(rate, window.done / window.seconds);
+  double waits = waiting / std::max(rate, window.through() / window.seconds);
   const bool full = full_.exchange(false, std::memory_order_relaxed);
   if (full) waits = std::max(waits, late);
   seen_.store(waiting > 2 * unread, std::memory_order_relaxed);

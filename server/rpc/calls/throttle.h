@@ -18,9 +18,9 @@ namespace tilewire::rpc {
 /// grows beyond what is done in about `late`, only a share of the connections that call may send, in turns
 /// (Turns): that of the calls that would come which can be done, with a `crowd` less where few connections'
 /// are, less what it takes to make up for those that wait, or more, while a call waits for no more than an
-/// eighth of `late`, or a quarter of it without a `crowd`, of which 0.4 at most is what runs; there half of
-/// those too many are held back at least. By what comes and goes alone: no timer, and nothing while nobody
-/// calls. Thread-safe; times are the caller's.
+/// eighth of `late`, or a quarter of it without a `crowd`, of which 0.4 at most is what runs; without a
+/// `crowd` also half of those too many at least are held back, until nearly all can be done. By what comes
+/// and goes alone: no timer, and nothing while nobody calls. Thread-safe; times are the caller's.
 class Throttle {
  public:
   /// `late` 0: nobody is asked. `crowd`: as many may wait before they count as too many; 0: it is a matter of
@@ -137,7 +137,7 @@ class Throttle {
   CallsWindow last_ TILEWIRE_GUARDED_BY(mutex_);
   CallsWindow hardly_ TILEWIRE_GUARDED_BY(mutex_);  ///< done, since whether that was much was last looked at
   int64_t came_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< as of the last look
-  double done_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  int64_t begun_then_ TILEWIRE_GUARDED_BY(mutex_) = 0, done_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   double unread_then_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   Excess excess_ TILEWIRE_GUARDED_BY(mutex_);
   TimePoint began_ TILEWIRE_GUARDED_BY(mutex_);      ///< it, the last time

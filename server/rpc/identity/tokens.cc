@@ -83,8 +83,8 @@ std::string Hex(const Bytes& bytes) {
   return text;
 }
 
-/// Whether two texts of one length are the same, however much of them is, in the same time. In pieces, since
-/// the library has a quicker way for sixteen bytes than for others.
+/// Whether so many bytes are the same, in a time that does not depend on how many of them are. In pieces,
+/// since the library has a quicker way for sixteen bytes than for others.
 bool SameInAllBytes(const void* one, const void* other, size_t bytes) {
   constexpr size_t kPiece = 16;
   int differ = 0;
@@ -185,7 +185,7 @@ Result<Tokens> Tokens::Parse(std::string_view text) {
 }
 
 Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
-  // Whoever has no line, or no second one, takes as long as who has both.
+  // Whoever is wrong and has no line, or no second one, takes as long as who has both.
   static const Entry nobody{.salt = std::string(kMinSaltDigits, '0')};
   const size_t dot = token.find('.');
   const bool formed = dot != token.npos && dot + 1 < token.size();

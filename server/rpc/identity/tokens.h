@@ -40,7 +40,7 @@ class Tokens {
   static Result<Tokens> Parse(std::string_view text);
 
   /// The name that a token stands for. UNAUTHENTICATED `IDENTITY`: unknown, wrong or expired; the message
-  /// does not say which but for the last, and the time taken does not depend on it. What was found right once
+  /// does not say which but for the last, nor does the time taken. What was found right once
   /// is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 

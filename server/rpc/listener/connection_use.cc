@@ -58,8 +58,8 @@ void ConnectionUse::Bucket::Refill(double per_second, TimePoint now) {
 
 Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now) {
   const MutexLock lock(mutex_);
-  const int there = calls_.load(std::memory_order_relaxed),
-            streams = streams_.load(std::memory_order_relaxed);
+  const int there = calls_.load(std::memory_order_acquire),
+            streams = streams_.load(std::memory_order_acquire);
   if (IsFull(there, limits.calls)) return TooMany("calls", there, limits.calls, "--max-calls-per-connection");
   if (stream && IsFull(streams, limits.streams))
     return TooMany("streams", streams, limits.streams, "--max-streams-per-connection");
@@ -78,8 +78,8 @@ Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now)
 }
 
 void ConnectionUse::Leave(bool stream) {
-  calls_.fetch_sub(1, std::memory_order_relaxed);
-  if (stream) streams_.fetch_sub(1, std::memory_order_relaxed);
+  calls_.fetch_sub(1, std::memory_order_release);
+  if (stream) streams_.fetch_sub(1, std::memory_order_release);
 }
 
 void ConnectionUse::Moved(const UseLimits& limits, size_t bytes, TimePoint now) {
