@@ -204,7 +204,8 @@ class Admission {
   /// never fit his bound, `BUSY` where what he has leaves no room.
   Status TakeOwnBytes(Demand* demand) TILEWIRE_REQUIRES(mutex_);
   void ReturnOwnBytes(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
-  /// What its owner has; null where that was never bounded. Remembered by the demand while no owner is forgotten.
+  /// What its owner has; null where that was never bounded. Remembered by the demand while no owner is
+  /// forgotten.
   OwnUse* OwnOf(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
   /// The same, bounded as it says from now on.
   OwnUse* MakeOwn(const Demand& demand) TILEWIRE_REQUIRES(mutex_);
