@@ -64,7 +64,7 @@ void Record::End(const Status& status, Timing timing) {
   LastTo(Clock::now(), arrived_, &told_.timing);
   told_.bytes_in = told_.timing.bytes_in;
   told_.bytes_out = status.ok() ? told_.timing.bytes_out : 0;
-  Moved(std::exchange(unmoved_, 0) + told_.bytes_out);
+  Moved(unmoved_ + told_.bytes_out);
 }
 
 void Record::Moved(uint64_t bytes) const {
@@ -74,7 +74,6 @@ void Record::Moved(uint64_t bytes) const {
 }
 
 void Record::Tell() {
-  Moved(std::exchange(unmoved_, 0));  // where it never came to its end
   if (account_ && CameToNothing(told_.status)) account_->failed.fetch_add(1, std::memory_order_relaxed);
   if (metadata_->own) return;
   told_.request_id = metadata_->request_id;

@@ -89,6 +89,7 @@ Clock::duration DurationOf(double seconds) {
 
 CallsWindow Throttle::Measure(TimePoint now, double unread) {
   const int64_t came = came_.load(std::memory_order_relaxed), done = done_.load(std::memory_order_relaxed);
+  // One that just ends is in neither for a moment.
   const int64_t begun = std::max(begun_then_, done + running_.load(std::memory_order_relaxed));
   const CallsWindow window{
       .seconds = Seconds(now - looked_.load(std::memory_order_relaxed)).count(),

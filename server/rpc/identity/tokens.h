@@ -40,8 +40,8 @@ class Tokens {
   static Result<Tokens> Parse(std::string_view text);
 
   /// The name that a token stands for. UNAUTHENTICATED `IDENTITY`: unknown, wrong or expired; the message
-  /// does not say which but for the last, nor does the time taken. What was found right once
-  /// is known again without a hash.
+  /// does not say which but for the last, nor does the time taken. What was found right
+  /// once is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 
   bool Has(std::string_view name) const { return by_name_.contains(name); }

@@ -19,8 +19,8 @@ struct UseLimits {
 };
 
 /// Calls that there are now, and token buckets of calls and bytes: each holds what a second brings, and at
-/// least one call. Bytes are known once they have come and gone (Record: few of a message with its call's
-/// end), so they leave a debt, and while there is one no call begins. Thread-safe; a leaf.
+/// least one call. Bytes are known once they have come and gone (those of a small unary message when the call
+/// ends), so they leave a debt, and while there is one no call begins. Thread-safe; a leaf.
 class ConnectionUse {
  public:
   /// A call begins: RESOURCE_EXHAUSTED `BUSY` where one of `limits` is in its way, and then nothing is taken.
