@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,6 +16,7 @@
 #include "server/ops/line_text.h"
 #include "server/ops/log_sink.h"
 #include "server/ops/logging.h"
+#include "server/rpc/listener/peer.h"
 
 namespace tilewire::ops {
 namespace {
@@ -55,6 +58,12 @@ class Line {
         .Add("operation", record.operation)
         .AddOurs("status", CodeName(record.status.code()));
   }
+  Line& AddMoved(const rpc::CallRecord& record) {
+    return Add("bytes_in", record.bytes_in)
+        .Add("bytes_out", record.bytes_out)
+        .Add("region_bytes_in", static_cast<uint64_t>(record.timing.region_bytes_in))
+        .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out));
+  }
   /// With its end, for as long as this lives.
   std::string_view End() {
     json_.End();
@@ -68,39 +77,71 @@ class Line {
   JsonLine json_{&text_};
 };
 
-/// What lines of calls that were done have alike, of one thread: they come from the same few connections
-/// again and again, and only the first one's names are looked at byte by byte.
-class KnownCallers {
+/// Lines of calls that were done, of one thread: they come from the same few connections and move as much
+/// again and again, so that only time and request id differ. Names are looked at byte by byte once.
+class KnownLines {
  public:
-  std::string_view MembersOf(const rpc::CallRecord& record) {
-    // Of one host's peers it is the port that differs, of one connection's calls perhaps what they do.
-    const std::string& peer = record.peer;
-    const size_t port = peer.size() < 2 ? 0 : 10 * Byte(peer[peer.size() - 2]) + Byte(peer.back());
+  /// The line of this call, for as long as no other is asked for; empty where its id needs a closer look.
+  std::string_view Of(const rpc::CallRecord& record) {
+    if (record.request_id.empty() || !IsPlainText(record.request_id)) return {};
     const size_t does = record.method.size() + 5 * record.operation.size();
-    Known& known = known_[(port + 7 * does) % known_.size()];
+    Known& known = known_[(rpc::PeerSlot(record.peer, known_.size()) + 7 * does) % known_.size()];
     if (!known.Is(record)) known = Known(record);
-    return known.members;
+    return known.LineOf(record);
   }
 
  private:
-  static size_t Byte(char c) { return static_cast<unsigned char>(c); }
+  static constexpr std::string_view kBegin = R"({"ts":")", kEnd = "\"}\n";
 
-  struct Known {
+  struct Moved {
+    explicit Moved(const rpc::CallRecord& by)
+        : in(by.bytes_in),
+          out(by.bytes_out),
+          region_in(static_cast<uint64_t>(by.timing.region_bytes_in)),
+          region_out(static_cast<uint64_t>(by.timing.region_bytes_out)) {}
+    bool operator==(const Moved&) const = default;
+    uint64_t in, out, region_in, region_out;
+  };
+
+  class Known {
+   public:
     Known() = default;
     explicit Known(const rpc::CallRecord& of)
-        : identity(of.identity),
-          caller(of.caller),
-          peer(of.peer),
-          method(of.method),
-          operation(of.operation),
-          members(Line().AddWho(of).Add("calls", uint64_t{1}).members()) {}
+        : identity_(of.identity),
+          caller_(of.caller),
+          peer_(of.peer),
+          method_(of.method),
+          operation_(of.operation),
+          members_(Line().AddWho(of).Add("calls", uint64_t{1}).members()) {}
     bool Is(const rpc::CallRecord& of) const {
-      return peer == of.peer && identity == of.identity && caller == of.caller && method == of.method &&
-             operation == of.operation && !members.empty();
+      return Same(peer_, of.peer) && Same(identity_, of.identity) && Same(caller_, of.caller) &&
+             Same(method_, of.method) && Same(operation_, of.operation) && !members_.empty();
     }
-    std::string identity, caller, peer, method, operation, members;
+    std::string_view LineOf(const rpc::CallRecord& record) {
+      const std::string_view time = Timestamp(spdlog::log_clock::now()), id = record.request_id;
+      if (const Moved moved(record);
+          moved_ != moved || time.size() != time_bytes_ || id.size() != id_bytes_) {
+        Line line;
+        text_ =
+            line.AddOurs("ts", time).AddMembers(members_).AddMoved(record).AddOurs("request_id", id).End();
+        moved_ = moved;
+        time_bytes_ = time.size();
+        id_bytes_ = id.size();
+      }
+      std::memcpy(text_.data() + kBegin.size(), time.data(), time.size());
+      std::memcpy(text_.data() + text_.size() - kEnd.size() - id.size(), id.data(), id.size());
+      return text_;
+    }
+
+   private:
+    static bool Same(std::string_view one, std::string_view other) { return one == other; }
+
+    std::string identity_, caller_, peer_, method_, operation_, members_;
+    std::optional<Moved> moved_;  ///< as the line says
+    std::string text_;            ///< the last one, from kBegin and a time to an id and kEnd
+    size_t time_bytes_ = 0, id_bytes_ = 0;
   };
-  std::array<Known, 16> known_;
+  std::array<Known, 64> known_;
 };
 
 }  // namespace
@@ -143,17 +184,15 @@ AuditLog::AuditLog(rpc::FileDescriptor file)
 AuditLog::~AuditLog() = default;
 
 void AuditLog::Tell(const rpc::CallRecord& record) {
-  thread_local KnownCallers known;
-  Line line;
-  line.AddTime();
+  thread_local KnownLines known;
   if (record.status.ok())
-    line.AddMembers(known.MembersOf(record));
-  else
-    line.AddWho(record).Add("reason", record.status.reason()).Add("calls", uint64_t{1});
-  sink_->Append(line.Add("bytes_in", record.bytes_in)
-                    .Add("bytes_out", record.bytes_out)
-                    .Add("region_bytes_in", static_cast<uint64_t>(record.timing.region_bytes_in))
-                    .Add("region_bytes_out", static_cast<uint64_t>(record.timing.region_bytes_out))
+    if (const std::string_view line = known.Of(record); !line.empty()) return sink_->Append(line);
+  sink_->Append(Line()
+                    .AddTime()
+                    .AddWho(record)
+                    .Add("reason", record.status.reason())
+                    .Add("calls", uint64_t{1})
+                    .AddMoved(record)
                     .Add("request_id", record.request_id)
                     .End());
 }

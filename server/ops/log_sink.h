@@ -47,6 +47,8 @@ class LogSink final : public spdlog::sinks::sink {
   uint64_t dropped() const { return dropped_.load(); }
 
  private:
+  static constexpr size_t kLineBytes = 64;  ///< of a cache
+
   void Run();
   /// Returns when lines are to be written, or none will come.
   void AwaitLines() TILEWIRE_REQUIRES(mutex_);
@@ -63,13 +65,14 @@ class LogSink final : public spdlog::sinks::sink {
   const std::chrono::milliseconds gather_;
   std::unique_ptr<spdlog::formatter> formatter_;
   std::atomic<uint64_t> dropped_{0};
-  Mutex mutex_;
-  CondVar wake_, written_;
+  // What each line touches is side by side, as threads of all cores log.
+  alignas(kLineBytes) Mutex mutex_;
   std::string waiting_ TILEWIRE_GUARDED_BY(mutex_);  ///< whole lines
   uint64_t untold_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< dropped lines of which no line tells yet
   bool writing_ TILEWIRE_GUARDED_BY(mutex_) = false;
   int flushing_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< those who wait until all is written
   bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;
+  CondVar wake_, written_;
   TimePoint give_up_ TILEWIRE_GUARDED_BY(mutex_) = TimePoint::max();
   std::thread thread_;
 };

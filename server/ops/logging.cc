@@ -61,7 +61,8 @@ class LineFormatter : public spdlog::formatter {
 
 std::string_view Timestamp(spdlog::log_clock::time_point time) {
   // Many lines are of one second, and a call's two of one millisecond.
-  thread_local int64_t last_second = std::numeric_limits<int64_t>::min(), last_ms = last_second;
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
+  thread_local int64_t last_second = kNone, last_ms = kNone;
   thread_local std::array<char, 48> text{};
   thread_local size_t millis_at = 0;
   constexpr std::string_view kMillis = ".000Z";
@@ -76,11 +77,11 @@ std::string_view Timestamp(spdlog::log_clock::time_point time) {
       std::ranges::copy(kMillis, text.begin() + static_cast<std::ptrdiff_t>(millis_at));
       last_second = second;
     }
-    auto millis = static_cast<unsigned>(ms - 1000 * second);
-    for (const size_t digit : {3, 2, 1}) {
-      text[millis_at + digit] = static_cast<char>('0' + millis % 10);
-      millis /= 10;
-    }
+    const auto millis = static_cast<unsigned>(ms - 1000 * second);
+    const auto digit = [](unsigned value) { return static_cast<char>('0' + value % 10); };
+    text[millis_at + 1] = digit(millis / 100);
+    text[millis_at + 2] = digit(millis / 10);
+    text[millis_at + 3] = digit(millis);
     last_ms = ms;
   }
   return {text.data(), millis_at + kMillis.size()};

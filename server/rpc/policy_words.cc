@@ -9,17 +9,17 @@
 namespace tilewire::rpc {
 
 PolicyWords WordsOfPolicies() {
-  PolicyWords words{.methods = {},
-                    .admin_methods = {"Device.MeasureCeilings", "Device.DescribeKernels"},
-                    .operations = {"put", "get"}};
+  // Each call is looked up, and those that come by the thousand are found first.
+  PolicyWords words{.admin_methods = {"Device.MeasureCeilings", "Device.DescribeKernels"}};
   const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
-  for (const char* const file : {"arrays", "device", "kernels", "regions"}) {
+  for (const char* const file : {"kernels", "arrays", "device", "regions"}) {
     const auto* const known = pool->FindFileByName(std::string("tilewire/v1/") + file + ".proto");
     for (int s = 0; known != nullptr && s < known->service_count(); ++s)
       for (int m = 0; m < known->service(s)->method_count(); ++m)
         words.methods.push_back(known->service(s)->name() + "." + known->service(s)->method(m)->name());
   }
   for (const Descriptor* const operation : Operations()) words.operations.emplace_back(operation->name);
+  words.operations.insert(words.operations.end(), {"put", "get"});
   return words;
 }
 

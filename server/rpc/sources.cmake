@@ -4,7 +4,7 @@ find_package(gRPC CONFIG REQUIRED)
 # Who calls: knows neither gRPC nor sockets.
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-tilewire_library(identity SOURCES rpc/identity/base64url.cc rpc/identity/credential_files.cc rpc/identity/identity.cc rpc/identity/jwks.cc rpc/identity/jws_key.cc
+tilewire_library(identity SOURCES rpc/identity/base64url.cc rpc/identity/credential_files.cc rpc/identity/identity.cc rpc/identity/jwks.cc rpc/identity/jws_key.cc rpc/identity/last_token.cc
                  rpc/identity/policy.cc rpc/identity/policy_json.cc rpc/identity/rules.cc rpc/identity/strict_json.cc
                  rpc/identity/tls_files.cc rpc/identity/tokens.cc rpc/identity/verified_jwts.cc
                  DEPS tilewire_base tilewire_array OpenSSL::Crypto nlohmann_json::nlohmann_json)

@@ -117,6 +117,13 @@ TEST(Peer, NamesAreThoseOfGrpc) {
   EXPECT_EQ(PeerGroup("unix:"), "unix");
   EXPECT_EQ(PeerGroup("ipv4:"), "ipv4");
   EXPECT_EQ(PeerGroup(""), "");
+  for (int round = 0; round < 2; ++round)  // more than are kept of any port's end
+    for (int i = 0; i < 300; ++i) {
+      const std::string host = "10.0.0." + std::to_string(i % 7),
+                        name = "ipv4:" + host + ":" + std::to_string(i);
+      EXPECT_EQ(PeerName(name), name);
+      EXPECT_EQ(PeerGroup(name), host);
+    }
   sockaddr_storage storage{};
   auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
   v6.sin6_family = AF_INET6;

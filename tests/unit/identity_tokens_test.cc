@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "server/rpc/identity/last_token.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -139,11 +142,64 @@ TEST(Tokens, EachCharacterOfASecretCounts) {
   }
 }
 
+TEST(Secrets, AreTheSameInAllBytesOrNot) {
+  for (size_t bytes = 0; bytes < 70; ++bytes) {
+    const std::string one(bytes, 'a');
+    EXPECT_TRUE(SameSecret(one, std::string(bytes, 'a')));
+    EXPECT_FALSE(SameSecret(one, std::string(bytes + 1, 'a')));
+    for (size_t at = 0; at < bytes; ++at) {
+      std::string other = one;
+      other[at] = 'b';
+      EXPECT_FALSE(SameSecret(one, other)) << at << " of " << bytes;
+    }
+  }
+}
+
+TEST(LastToken, NamesWhoBroughtJustThatOfThatReadingAndNobodyElse) {
+  const auto never = [] { return WallTime::max(); };
+  const Tokens tokens = Tokens::Parse(Line("ann")).value(), again = Tokens::Parse(Line("ann")).value();
+  LastToken last;
+  EXPECT_EQ(last.Names(tokens, "", never), nullptr);
+  ASSERT_TRUE(tokens.Check("ann.secret", {}) && again.Check("ann.secret", {}));
+  last.Set(tokens, "Bearer ann.secret", "token:ann");
+  ASSERT_NE(last.Names(tokens, "Bearer ann.secret", never), nullptr);
+  EXPECT_EQ(*last.Names(tokens, "Bearer ann.secret", never), "token:ann");
+  EXPECT_EQ(last.Names(again, "Bearer ann.secret", never), nullptr) << "it may have been taken back";
+  for (const char* const other : {"", "Bearer ann.secreT", "Bearer ann.secret2", "Bearer ann.secre",
+                                  "Bearer ann.secret ", "bearer ann.secret", "ann.secret"})
+    EXPECT_EQ(last.Names(tokens, other, never), nullptr) << other;
+  last.Set(again, "Bearer bob.secret", "token:bob");  // only ever one
+  EXPECT_EQ(last.Names(tokens, "Bearer ann.secret", never), nullptr);
+  EXPECT_EQ(last.Names(again, "Bearer bob.secret", never), nullptr) << "one that nobody found right";
+}
+
+TEST(LastToken, IsGoodNoLongerThanTheToken) {
+  const Tokens tokens = Tokens::Parse(Line("ann", " 1970-01-01T00:00:10Z")).value();
+  ASSERT_TRUE(tokens.Check("ann.secret", {}));
+  LastToken last;
+  last.Set(tokens, "Bearer ann.secret", "token:ann");
+  const auto names = [&](LastToken::WallClock now) {
+    return last.Names(tokens, "Bearer ann.secret", now) != nullptr;
+  };
+  EXPECT_TRUE(names([] { return WallTime(std::chrono::seconds(10)) - WallTime::duration(1); }));
+  EXPECT_FALSE(names([] { return WallTime(std::chrono::seconds(10)); }));
+}
+
+TEST(Tokens, TellUntilWhenWhatWasFoundRightIsGood) {
+  const Tokens tokens = Tokens::Parse(Line("ann") + Line("bob", " 1970-01-01T00:00:10Z")).value();
+  EXPECT_LT(tokens.GoodUntil("ann.secret"), WallTime{}) << "nobody has brought it";
+  ASSERT_TRUE(tokens.Check("ann.secret", {}) && tokens.Check("bob.secret", {}));
+  EXPECT_EQ(tokens.GoodUntil("ann.secret"), WallTime::max());
+  EXPECT_EQ(tokens.GoodUntil("bob.secret"), WallTime(std::chrono::seconds(10)));
+  for (const char* const none : {"", "ann", "ann.", "ann.secreT", "eve.secret"})
+    EXPECT_LT(tokens.GoodUntil(none), WallTime{}) << none;
+}
+
 TEST(MakeToken, IsGoodUntilItExpires) {
   const NewToken made = MakeToken("ann", "", {}).value(),
                  other = MakeToken("ann", "2027-01-31T12:00:00Z", {}).value();
   EXPECT_NE(made.token, other.token);
-  EXPECT_EQ(made.token.size(), 4 + 32u);
+  EXPECT_EQ(made.token.size(), 4 + 24u);
   EXPECT_EQ(made.line.find(made.token.substr(4)), std::string::npos) << "the line does not tell the token";
   EXPECT_EQ(Tokens::Parse(made.line + "\n")->Check(made.token, WallTime::max()), "ann");
   EXPECT_FALSE(Tokens::Parse(made.line)->Check(other.token, {}));

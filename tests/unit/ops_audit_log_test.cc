@@ -75,9 +75,17 @@ TEST_F(AuditLogTest, SaysWhoDidWhatAndWhatBecameOfIt) {
 /// However alike they are, and however often they come: what is the same is put together once.
 TEST_F(AuditLogTest, CallsOfOthersAreNotTakenForOnesOwn) {
   std::vector<rpc::CallRecord> calls;
-  for (int i = 0; i < 40; ++i) {  // more than are kept
+  for (int i = 0; i < 200; ++i) {  // more than are kept
     calls.push_back(Call(Status()));
     calls.back().peer += std::to_string(i);
+  }
+  for (int i = 0; i < 20; ++i) {  // of one caller, and each moves something else
+    calls.push_back(Call(Status()));
+    rpc::CallRecord& call = calls.back();
+    const uint64_t some = i % 5 == 0 ? 0 : 1000 * static_cast<uint64_t>(i);
+    (i % 2 == 0 ? call.bytes_in : call.bytes_out) = some;
+    (i % 3 == 0 ? call.timing.region_bytes_in : call.timing.region_bytes_out) = some;
+    call.request_id = std::string(static_cast<size_t>(1 + i / 4), static_cast<char>('a' + i));
   }
   for (std::string rpc::CallRecord::*member :
        {&rpc::CallRecord::identity, &rpc::CallRecord::caller, &rpc::CallRecord::method,
@@ -105,6 +113,11 @@ TEST_F(AuditLogTest, CallsOfOthersAreNotTakenForOnesOwn) {
     EXPECT_EQ(lines[i].value("operation", ""), call.operation);
     EXPECT_EQ(lines[i].value("request_id", ""), call.request_id);
     EXPECT_EQ(lines[i]["status"], CodeName(call.status.code()));
+    EXPECT_EQ(lines[i].value("bytes_in", 0u), call.bytes_in);
+    EXPECT_EQ(lines[i].value("bytes_out", 0u), call.bytes_out);
+    EXPECT_EQ(lines[i].value("region_bytes_in", 0u), call.timing.region_bytes_in);
+    EXPECT_EQ(lines[i].value("region_bytes_out", 0u), call.timing.region_bytes_out);
+    EXPECT_EQ(lines[i]["ts"].get<std::string>().size(), 24u);
   }
 }
 

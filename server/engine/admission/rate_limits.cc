@@ -11,7 +11,7 @@ std::string Whole(double value) {
   return std::to_string(std::llround(value));
 }
 
-Status TooFast(size_t which, double wanted, double rate, double wait_seconds, bool own) {
+[[gnu::cold]] Status TooFast(size_t which, double wanted, double rate, double wait_seconds, bool own) {
   const bool calls = which == 0;
   const std::string what = calls ? "calls" : "bytes";
   const std::string said = calls ? SaidBy(own, "calls_per_second", "--calls-per-second-per-identity")
@@ -54,26 +54,20 @@ Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, 
   constexpr double kRounding = 1e-9;  // of a bucket: who comes just when he was told to finds enough
   const Pair wanted{1.0, static_cast<double>(bytes)}, most = Most(per_second);
   const MutexLock lock(mutex_);
-  const auto found = owners_.find(owner);
-  Buckets buckets{most, per_second, now};
-  if (found != owners_.end()) {
-    buckets.levels = LevelsAt(found->second, most, now);
-    // From now on time brings what the new rate says, also to who is refused.
-    if (found->second.per_second != per_second) found->second = buckets;
-  }
+  const auto [found, is_new] = owners_.try_emplace(owner, Buckets{most, per_second, now});
+  Buckets& buckets = found->second;
+  const Pair levels = LevelsAt(buckets, most, now);
+  // From now on time brings what the new rate says, also to who is refused.
+  if (buckets.per_second != per_second) buckets = {levels, per_second, now};
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (per_second[i] == 0) continue;
-    const double lacking = std::min(wanted[i], most[i]) - buckets.levels[i];
+    const double lacking = std::min(wanted[i], most[i]) - levels[i];
     if (lacking > most[i] * kRounding)
       return TooFast(i, wanted[i], per_second[i], lacking / per_second[i], i == 0 ? own_calls : own_bytes);
   }
-  for (size_t i = 0; i < wanted.size(); ++i) buckets.levels[i] -= wanted[i];
-  if (found != owners_.end()) {
-    found->second = buckets;
-    return {};
-  }
-  owners_.emplace(owner, buckets);
-  if (owners_.size() >= forget_at_) ForgetFull(now);
+  for (size_t i = 0; i < wanted.size(); ++i) buckets.levels[i] = levels[i] - wanted[i];
+  buckets.filled = now;
+  if (is_new && owners_.size() >= forget_at_) ForgetFull(now);
   return {};
 }
 

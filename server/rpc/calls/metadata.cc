@@ -5,12 +5,14 @@
 #include <grpcpp/security/auth_context.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/base/limits.h"
+#include "server/rpc/identity/last_token.h"
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/peer.h"
 
@@ -75,12 +77,40 @@ TimePoint DeadlineOf(const grpc::ServerContextBase& context) {
   return Clock::now() + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-Result<Identity> Judge(const grpc::ServerContextBase& context, const CallContext& shared, const Told& told,
-                       const CallCredentials& known) {
+void NameCaller(const Identity& identity, Metadata* metadata) {
+  metadata->identity = identity.Text();
+  metadata->share =
+      identity == Identity{} ? metadata->identity + " " + PeerGroup(metadata->peer) : metadata->identity;
+}
+
+/// Says who calls, or why nobody knows.
+void Judge(const grpc::ServerContextBase& context, const CallContext& shared, const Told& told,
+           Metadata* metadata) {
+  const CallCredentials& known = *metadata->judged_by;
+  // No certificate and no proxy may have a say.
+  const bool token_decides = known.tokens && told.authorization.count == 1 &&
+                             shared.identity_rules.header.empty() && !shared.credentials->has_tls();
+  // A connection's calls mostly bring the same one.
+  thread_local std::array<LastToken, 64> last_tokens;
+  LastToken& last = last_tokens[PeerSlot(metadata->peer, last_tokens.size())];
+  if (token_decides) {
+    if (const std::string* const name =
+            last.Names(*known.tokens, told.authorization.first, &std::chrono::system_clock::now)) {
+      metadata->identity = metadata->share = *name;
+      return;
+    }
+  }
   Presented presented{.authorization = told.authorization, .header = told.header};
   if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
-  return Identify(presented, shared.identity_rules, {known.tokens.get(), known.jwks.get()},
-                  std::chrono::system_clock::now());
+  const auto identity = Identify(presented, shared.identity_rules, {known.tokens.get(), known.jwks.get()},
+                                 std::chrono::system_clock::now());
+  if (!identity) {
+    metadata->refused = identity.error();
+    return;
+  }
+  NameCaller(*identity, metadata);
+  if (token_decides && identity->kind == IdentityKind::kToken)
+    last.Set(*known.tokens, told.authorization.first, metadata->identity);
 }
 
 }  // namespace
@@ -107,15 +137,10 @@ Metadata ReadMetadata(grpc::ServerContextBase* context, const CallContext& share
                     .deadline = DeadlineOf(*context)};
   metadata.own = !probe_token.empty() && told.probe == probe_token;
   metadata.judged_by = shared.credentials->for_calls();
-  const auto identity =
-      metadata.own ? Result<Identity>(Identity{}) : Judge(*context, shared, told, *metadata.judged_by);
-  if (identity) {
-    metadata.identity = identity->Text();
-    metadata.share =
-        *identity == Identity{} ? metadata.identity + " " + PeerGroup(metadata.peer) : metadata.identity;
-  } else {
-    metadata.refused = identity.error();
-  }
+  if (metadata.own)
+    NameCaller(Identity{}, &metadata);
+  else
+    Judge(*context, shared, told, &metadata);
   if (metadata.request_id.empty()) metadata.request_id = MakeRequestId();
   context->AddInitialMetadata("x-request-id", metadata.request_id);
   if (!metadata.traceparent.empty()) context->AddInitialMetadata("traceparent", metadata.traceparent);

@@ -44,6 +44,11 @@ class Tokens {
   /// once is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 
+  /// Until when a token that was found right is so; a time that is over for any other.
+  WallTime GoodUntil(std::string_view token) const;
+
+  /// Tells this reading of the file from all others of the process.
+  uint64_t reading() const { return reading_; }
   bool Has(std::string_view name) const { return by_name_.contains(name); }
   /// Of names.
   size_t size() const { return by_name_.size(); }
@@ -70,12 +75,15 @@ class Tokens {
   };
   static Result<std::pair<std::string, Entry>> ParseLine(std::string_view line);
 
+  static uint64_t NewReading();
+
+  uint64_t reading_ = NewReading();
   std::map<std::string, std::vector<Entry>, std::less<>> by_name_;  ///< one or two each
 };
 
 /// What `tilewired --make-token` gives.
 struct NewToken {
-  std::string token;  ///< for the client, and to be found nowhere else: NAME.SECRET, 192 bits of it random
+  std::string token;  ///< for the client, and to be found nowhere else: NAME.SECRET, 144 bits of it random
   std::string line;   ///< for the file
 };
 
@@ -85,6 +93,9 @@ Result<NewToken> MakeToken(std::string_view name, std::string_view expires, Wall
 
 /// That many random bytes in hexadecimal digits, fit for secrets. Thread-safe.
 std::string RandomHex(size_t bytes);
+
+/// Whether two texts are the same, in a time that tells nothing of them but whether they are as long.
+bool SameSecret(std::string_view one, std::string_view other);
 
 /// SHA-256 of one text after the other.
 Sha256 Sha256Of(std::string_view first, std::string_view second);

@@ -90,18 +90,20 @@ std::string GroupOf(const std::string& name) {
   return name.substr(0, name.find(':'));
 }
 
-/// Calls mostly come where the one before came: what was read of a peer last.
-struct Last {
+/// What was read of a peer.
+struct Parts {
   std::string peer, name, group;
 };
 
-const Last& PartsOf(const std::string& peer) {
-  thread_local Last last;
-  if (last.peer != peer || peer.empty()) {
+/// Calls mostly come where some of the last ones came.
+const Parts& PartsOf(const std::string& peer) {
+  thread_local std::array<Parts, 64> known;
+  Parts& parts = known[PeerSlot(peer, known.size())];
+  if (parts.peer != peer || peer.empty()) {
     std::string name = ReadName(peer), group = GroupOf(name);
-    last = {peer, std::move(name), std::move(group)};
+    parts = {peer, std::move(name), std::move(group)};
   }
-  return last;
+  return parts;
 }
 
 }  // namespace

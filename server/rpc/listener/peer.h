@@ -3,7 +3,9 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace tilewire::rpc {
 
@@ -26,5 +28,12 @@ const std::string& PeerName(const std::string& peer);
 
 /// Peer::group of what ServerContext::peer() says; "unix" for all local processes. Good as PeerName() is.
 const std::string& PeerGroup(const std::string& peer);
+
+/// Which of `slots` places a table of peers keeps this one in: those of one host differ by how their port
+/// ends, and a hundred ports in a row have a hundred places.
+inline size_t PeerSlot(std::string_view peer, size_t slots) {
+  const auto byte = [](char c) { return size_t{static_cast<unsigned char>(c)}; };
+  return peer.size() < 2 ? 0 : (10 * byte(peer[peer.size() - 2]) + byte(peer.back())) % slots;
+}
 
 }  // namespace tilewire::rpc
