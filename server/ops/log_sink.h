@@ -65,7 +65,7 @@ class LogSink final : public spdlog::sinks::sink {
   const std::chrono::milliseconds gather_;
   std::unique_ptr<spdlog::formatter> formatter_;
   std::atomic<uint64_t> dropped_{0};
-  // What each line touches is side by side, as threads of all cores log.
+  // What each line touches is close together, as threads of all cores log.
   alignas(kLineBytes) Mutex mutex_;
   std::string waiting_ TILEWIRE_GUARDED_BY(mutex_);  ///< whole lines
   uint64_t untold_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< dropped lines of which no line tells yet

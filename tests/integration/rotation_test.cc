@@ -133,7 +133,7 @@ TEST_P(TokenRotation, TokensComeAndGoUnderTheSameConnection) {
     return Describe(channel, {.certificate = {}, .metadata = {{"authorization", "Bearer " + token}}})
         .error_code();
   };
-  for (int i = 0; i < 40; ++i) {  // of whom each thread remembers the last one
+  for (int i = 0; i < 40; ++i) {  // threads know whom they had before (LastToken)
     EXPECT_EQ(ask("ann.right"), grpc::StatusCode::OK);
     EXPECT_EQ(ask(i % 2 == 0 ? "bob.right" : "ann.wrong"), grpc::StatusCode::UNAUTHENTICATED);
   }

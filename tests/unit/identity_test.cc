@@ -67,20 +67,28 @@ struct Case {
   std::string told;      ///< then, the value that the status names
 };
 
-void Check(const std::vector<Case>& cases, const IdentityRules& rules, const BearerFiles& files) {
+/// In how many cases the token alone decides.
+int Check(const std::vector<Case>& cases, const IdentityRules& rules, const BearerFiles& files) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
+  int decided_by_token = 0;
   for (const Case& one : cases) {
     const auto values = [](const std::vector<std::string_view>& all) {
       return PresentedValues{all.size(), all.empty() ? std::string_view() : all.front()};
     };
-    const auto identity =
-        Identify({one.certificate, values(one.authorization), values(one.header)}, rules, files, now);
+    const Presented presented{one.certificate, values(one.authorization), values(one.header)};
+    const auto identity = Identify(presented, rules, files, now);
     EXPECT_EQ(identity ? identity->Text() : "", one.identity) << one.what;
+    if (TokenAloneDecides(presented, rules, files)) {
+      const auto by_token = Identify({{}, {1, presented.authorization.first}, {}}, {}, files, now);
+      EXPECT_EQ(by_token ? by_token->Text() : "", one.identity) << one.what;
+      ++decided_by_token;
+    }
     if (identity) continue;
     EXPECT_EQ(identity.error().code(), Code::kUnauthenticated) << one.what;
     EXPECT_EQ(identity.error().reason(), "IDENTITY") << one.what;
     EXPECT_EQ(identity.error().detail()->value, one.told) << one.what;
   }
+  return decided_by_token;
 }
 
 CertificateNames Dns(std::string name) {
@@ -91,35 +99,38 @@ TEST(Identify, WithoutProxies) {
   const Tokens tokens = Known();
   const CertificateNames both{
       .uris = {"https://x", "spiffe://d/a"}, .dns = {"a.example"}, .common_name = "a"};
-  Check(
-      {{"nothing", {}, {}, {}, "anonymous", ""},
-       {"the header means nothing", {}, {}, {"ann"}, "anonymous", ""},
-       {"SPIFFE id first", both, {}, {}, "spiffe://d/a", ""},
-       {"two SPIFFE ids", {{{"spiffe://d/a", "spiffe://d/b"}, {"a"}, "a"}}, {}, {}, "", "2 SPIFFE ids"},
-       {"first DNS name", {{{"https://x"}, {"B.example", "a.example"}, "c"}}, {}, {}, "dns:b.example", ""},
-       {"common name", {{{}, {}, "Ann B"}}, {}, {}, "cn:Ann B", ""},
-       {"no name", {{{}, {}, ""}}, {}, {}, "", "a common name, and no other, that cannot be a name"},
-       {"a bad one is not skipped", {{{}, {"a\nb"}, "ann"}}, {}, {}, "", "a DNS name that cannot be a name"},
-       {"token", {}, {"Bearer ann.right"}, {}, "token:ann", ""},
-       {"scheme in any case", {}, {"bEARER ann.right"}, {}, "token:ann", ""},
-       {"token before certificate", Dns("a"), {"Bearer ann.right"}, {}, "token:ann", ""},
-       {"wrong token, never the certificate", Dns("a"), {"Bearer ann.wrong"}, {}, "", "unknown"},
-       {"right token, never a wrong certificate",
-        {{{}, {}, ""}},
-        {"Bearer ann.right"},
-        {},
-        "",
-        "a common name, and no other, that cannot be a name"},
-       {"unknown name", {}, {"Bearer eve.right"}, {}, "", "unknown"},
-       {"no name in it", {}, {"Bearer right"}, {}, "", "unknown"},
-       {"no secret in it", {}, {"Bearer ann."}, {}, "", "unknown"},
-       {"empty", {}, {"Bearer "}, {}, "", "unknown"},
-       {"expired", {}, {"Bearer bob.right"}, {}, "", "expired"},
-       {"expired and wrong", {}, {"Bearer bob.wrong"}, {}, "", "unknown"},
-       {"another scheme", {}, {"Basic YTpi"}, {}, "", "not a bearer token"},
-       {"nothing at all", {}, {""}, {}, "", "not a bearer token"},
-       {"twice", {}, {"Bearer ann.right", "Bearer ann.right"}, {}, "", "there 2 times"}},
-      {.header = "x-user", .trusted_proxies = {}, .anonymous = true}, {.tokens = &tokens});
+  const std::vector<Case> cases{
+      {"nothing", {}, {}, {}, "anonymous", ""},
+      {"the header means nothing", {}, {}, {"ann"}, "anonymous", ""},
+      {"SPIFFE id first", both, {}, {}, "spiffe://d/a", ""},
+      {"two SPIFFE ids", {{{"spiffe://d/a", "spiffe://d/b"}, {"a"}, "a"}}, {}, {}, "", "2 SPIFFE ids"},
+      {"first DNS name", {{{"https://x"}, {"B.example", "a.example"}, "c"}}, {}, {}, "dns:b.example", ""},
+      {"common name", {{{}, {}, "Ann B"}}, {}, {}, "cn:Ann B", ""},
+      {"no name", {{{}, {}, ""}}, {}, {}, "", "a common name, and no other, that cannot be a name"},
+      {"a bad one is not skipped", {{{}, {"a\nb"}, "ann"}}, {}, {}, "", "a DNS name that cannot be a name"},
+      {"token", {}, {"Bearer ann.right"}, {}, "token:ann", ""},
+      {"scheme in any case", {}, {"bEARER ann.right"}, {}, "token:ann", ""},
+      {"token before certificate", Dns("a"), {"Bearer ann.right"}, {}, "token:ann", ""},
+      {"wrong token, never the certificate", Dns("a"), {"Bearer ann.wrong"}, {}, "", "unknown"},
+      {"right token, never a wrong certificate",
+       {{{}, {}, ""}},
+       {"Bearer ann.right"},
+       {},
+       "",
+       "a common name, and no other, that cannot be a name"},
+      {"unknown name", {}, {"Bearer eve.right"}, {}, "", "unknown"},
+      {"no name in it", {}, {"Bearer right"}, {}, "", "unknown"},
+      {"no secret in it", {}, {"Bearer ann."}, {}, "", "unknown"},
+      {"empty", {}, {"Bearer "}, {}, "", "unknown"},
+      {"expired", {}, {"Bearer bob.right"}, {}, "", "expired"},
+      {"expired and wrong", {}, {"Bearer bob.wrong"}, {}, "", "unknown"},
+      {"another scheme", {}, {"Basic YTpi"}, {}, "", "not a bearer token"},
+      {"nothing at all", {}, {""}, {}, "", "not a bearer token"},
+      {"twice", {}, {"Bearer ann.right", "Bearer ann.right"}, {}, "", "there 2 times"}};
+  IdentityRules rules;
+  EXPECT_EQ(Check(cases, rules, {.tokens = &tokens}), 10);
+  rules.header = "x-user";
+  EXPECT_EQ(Check(cases, rules, {.tokens = &tokens}), 0);
 }
 
 TEST(Identify, ByBothKindsOfTokens) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,8 +67,10 @@ TEST(Tokens, WhatWasFoundRightOnceIsStillTheOnlyRightOne) {
     EXPECT_EQ(tokens.Check("bob.secret", WallTime::max()).error().detail()->value, "expired");
     EXPECT_EQ(tokens.Check("bob.secreT", WallTime::max()).error().detail()->value, "unknown");
   }
-  const std::string nobodys = "ann." + std::string(32, '.');
-  EXPECT_FALSE(Tokens::Parse(Line("ann"))->Check(nobodys, {})) << "what stands for no secret is none";
+  const Tokens unknown = Tokens::Parse(Line("ann")).value();
+  for (size_t bytes = 0; bytes < 70; ++bytes)
+    for (const char c : {'.', 'k', '\0'})
+      EXPECT_FALSE(unknown.Check("ann." + std::string(bytes, c), {})) << "what stands for no secret is none";
 }
 
 /// The old token and the new one, until the old line goes: neither is the other's, nor takes its expiry.
@@ -125,7 +128,7 @@ TEST(Tokens, MistakesAreNamedWithTheirLine) {
 
 /// Also where a right one is known, and is compared with.
 TEST(Tokens, EachCharacterOfASecretCounts) {
-  for (const size_t size : {1, 7, 8, 9, 13, 16, 32, 33}) {
+  for (const size_t size : {1, 7, 8, 9, 13, 15, 16, 17, 24, 31, 32, 33, 48, 49}) {
     const std::string secret(size, 'k');
     const auto tokens =
         Tokens::Parse(std::string("ann ") + kSalt + " " + Hex(Sha256Of(kSalt, secret)) + "\n").value();
@@ -142,19 +145,6 @@ TEST(Tokens, EachCharacterOfASecretCounts) {
   }
 }
 
-TEST(Secrets, AreTheSameInAllBytesOrNot) {
-  for (size_t bytes = 0; bytes < 70; ++bytes) {
-    const std::string one(bytes, 'a');
-    EXPECT_TRUE(SameSecret(one, std::string(bytes, 'a')));
-    EXPECT_FALSE(SameSecret(one, std::string(bytes + 1, 'a')));
-    for (size_t at = 0; at < bytes; ++at) {
-      std::string other = one;
-      other[at] = 'b';
-      EXPECT_FALSE(SameSecret(one, other)) << at << " of " << bytes;
-    }
-  }
-}
-
 TEST(LastToken, NamesWhoBroughtJustThatOfThatReadingAndNobodyElse) {
   const auto never = [] { return WallTime::max(); };
   const Tokens tokens = Tokens::Parse(Line("ann")).value(), again = Tokens::Parse(Line("ann")).value();
@@ -165,12 +155,28 @@ TEST(LastToken, NamesWhoBroughtJustThatOfThatReadingAndNobodyElse) {
   ASSERT_NE(last.Names(tokens, "Bearer ann.secret", never), nullptr);
   EXPECT_EQ(*last.Names(tokens, "Bearer ann.secret", never), "token:ann");
   EXPECT_EQ(last.Names(again, "Bearer ann.secret", never), nullptr) << "it may have been taken back";
-  for (const char* const other : {"", "Bearer ann.secreT", "Bearer ann.secret2", "Bearer ann.secre",
-                                  "Bearer ann.secret ", "bearer ann.secret", "ann.secret"})
+  for (const char* const other :
+       {"", "Bearer ann.secreT", "Bearer ann.secret2", "Bearer ann.secre", "Bearer ann.secret ",
+        "bearer ann.secret", "ann.secret", "Bearer ann.", "Bearer bob.secret", "Bearer ann"})
     EXPECT_EQ(last.Names(tokens, other, never), nullptr) << other;
-  last.Set(again, "Bearer bob.secret", "token:bob");  // only ever one
-  EXPECT_EQ(last.Names(tokens, "Bearer ann.secret", never), nullptr);
-  EXPECT_EQ(last.Names(again, "Bearer bob.secret", never), nullptr) << "one that nobody found right";
+  for (const char* const wrong : {"Bearer bob.secret", "Bearer ann.secreT", "Bearer ann", "x", ""}) {
+    last.Set(again, wrong, "token:bob");  // only ever one
+    EXPECT_EQ(last.Names(tokens, "Bearer ann.secret", never), nullptr);
+    EXPECT_EQ(last.Names(again, wrong, never), nullptr) << "one that nobody found right";
+  }
+}
+
+TEST(LastToken, IsForgottenWithItsFile) {
+  LastToken last;
+  {
+    const Tokens tokens = Tokens::Parse(Line("ann")).value();
+    ASSERT_TRUE(tokens.Check("ann.secret", {}));
+    last.Set(tokens, "Bearer ann.secret", "token:ann");
+  }
+  for (int i = 0; i < 20; ++i) {  // perhaps where the other one was
+    const auto tokens = std::make_unique<Tokens>(Tokens::Parse(Line("bob")).value());
+    EXPECT_EQ(last.Names(*tokens, "Bearer ann.secret", [] { return WallTime(); }), nullptr);
+  }
 }
 
 TEST(LastToken, IsGoodNoLongerThanTheToken) {
@@ -178,21 +184,30 @@ TEST(LastToken, IsGoodNoLongerThanTheToken) {
   ASSERT_TRUE(tokens.Check("ann.secret", {}));
   LastToken last;
   last.Set(tokens, "Bearer ann.secret", "token:ann");
-  const auto names = [&](LastToken::WallClock now) {
-    return last.Names(tokens, "Bearer ann.secret", now) != nullptr;
-  };
+  const auto names = [&](WallClock now) { return last.Names(tokens, "Bearer ann.secret", now) != nullptr; };
   EXPECT_TRUE(names([] { return WallTime(std::chrono::seconds(10)) - WallTime::duration(1); }));
   EXPECT_FALSE(names([] { return WallTime(std::chrono::seconds(10)); }));
 }
 
-TEST(Tokens, TellUntilWhenWhatWasFoundRightIsGood) {
-  const Tokens tokens = Tokens::Parse(Line("ann") + Line("bob", " 1970-01-01T00:00:10Z")).value();
-  EXPECT_LT(tokens.GoodUntil("ann.secret"), WallTime{}) << "nobody has brought it";
-  ASSERT_TRUE(tokens.Check("ann.secret", {}) && tokens.Check("bob.secret", {}));
-  EXPECT_EQ(tokens.GoodUntil("ann.secret"), WallTime::max());
-  EXPECT_EQ(tokens.GoodUntil("bob.secret"), WallTime(std::chrono::seconds(10)));
-  for (const char* const none : {"", "ann", "ann.", "ann.secreT", "eve.secret"})
-    EXPECT_LT(tokens.GoodUntil(none), WallTime{}) << none;
+/// Of a name's two tokens, whichever is brought.
+TEST(LastToken, OneOfTwoIsNotTheOther) {
+  const std::string other = std::string("ann ") + kSalt + " " + Hex(Sha256Of(kSalt, "sEcret")) + "\n";
+  const Tokens tokens = Tokens::Parse(Line("ann", " 1970-01-01T00:00:10Z") + other).value();
+  ASSERT_TRUE(tokens.Check("ann.secret", {}) && tokens.Check("ann.sEcret", {}));
+  const auto late = [] { return WallTime(std::chrono::seconds(11)); };
+  LastToken last;
+  last.Set(tokens, "Bearer ann.sEcret", "token:ann");
+  EXPECT_NE(last.Names(tokens, "Bearer ann.sEcret", late), nullptr);
+  EXPECT_EQ(last.Names(tokens, "Bearer ann.secret", [] { return WallTime(); }), nullptr);
+  last.Set(tokens, "Bearer ann.secret", "token:ann");
+  EXPECT_EQ(last.Names(tokens, "Bearer ann.secret", late), nullptr);
+}
+
+TEST(LastTokens, OfTheSameNameAreOne) {
+  LastTokens last;
+  EXPECT_EQ(&last.Of("Bearer ann.secret"), &last.Of("Bearer ann.other"));
+  EXPECT_NE(&last.Of("Bearer client-1.secret"), &last.Of("Bearer client-2.secret"));
+  for (const char* const odd : {"", ".", "x", "x.", "Bearer", "Bearer \xff\xff.x"}) (void)last.Of(odd);
 }
 
 TEST(MakeToken, IsGoodUntilItExpires) {

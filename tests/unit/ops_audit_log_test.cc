@@ -7,8 +7,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "server/ops/logging.h"
 #include "server/ops/metrics.h"
 #include "tests/unit/waiting.h"
 
@@ -97,6 +99,10 @@ TEST_F(AuditLogTest, CallsOfOthersAreNotTakenForOnesOwn) {
       text = *name == 'a' ? "X" + text.substr(1) : name;
     }
   calls.push_back(Call(Status(Code::kUnavailable, "BUSY", "later")));
+  for (const size_t bytes : {1, 5, 2, 128, 3}) {  // and nothing else differs
+    calls.push_back(Call(Status()));
+    calls.back().request_id = std::string(bytes, 'z');
+  }
   {
     AuditLog log(OpenAuditFile(path()).value());
     for (int i = 0; i < 2; ++i)
@@ -118,6 +124,25 @@ TEST_F(AuditLogTest, CallsOfOthersAreNotTakenForOnesOwn) {
     EXPECT_EQ(lines[i].value("region_bytes_in", 0u), call.timing.region_bytes_in);
     EXPECT_EQ(lines[i].value("region_bytes_out", 0u), call.timing.region_bytes_out);
     EXPECT_EQ(lines[i]["ts"].get<std::string>().size(), 24u);
+  }
+}
+
+TEST_F(AuditLogTest, EachLineHasItsTime) {
+  const auto now = [] { return std::string(Timestamp(spdlog::log_clock::now())); };
+  std::vector<std::string> times{now()};
+  {
+    AuditLog log(OpenAuditFile(path()).value());
+    for (int i = 0; i < 5; ++i) {
+      while (now() == times.back()) std::this_thread::yield();  // another millisecond
+      log.Tell(Call(Status()));
+      times.push_back(now());
+    }
+  }
+  const std::vector<Json> lines = Read();
+  ASSERT_EQ(lines.size(), 5u);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_GT(lines[i]["ts"].get<std::string>(), times[i]);
+    EXPECT_LE(lines[i]["ts"].get<std::string>(), times[i + 1]);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <grpcpp/security/auth_context.h>
 
 #include <algorithm>
-#include <array>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -86,31 +85,28 @@ void NameCaller(const Identity& identity, Metadata* metadata) {
 /// Says who calls, or why nobody knows.
 void Judge(const grpc::ServerContextBase& context, const CallContext& shared, const Told& told,
            Metadata* metadata) {
-  const CallCredentials& known = *metadata->judged_by;
-  // No certificate and no proxy may have a say.
-  const bool token_decides = known.tokens && told.authorization.count == 1 &&
-                             shared.identity_rules.header.empty() && !shared.credentials->has_tls();
-  // A connection's calls mostly bring the same one.
-  thread_local std::array<LastToken, 64> last_tokens;
-  LastToken& last = last_tokens[PeerSlot(metadata->peer, last_tokens.size())];
-  if (token_decides) {
-    if (const std::string* const name =
-            last.Names(*known.tokens, told.authorization.first, &std::chrono::system_clock::now)) {
+  const BearerFiles files{metadata->judged_by->tokens.get(), metadata->judged_by->jwks.get()};
+  Presented presented{.authorization = told.authorization, .header = told.header};
+  if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
+  LastToken* last = nullptr;
+  if (TokenAloneDecides(presented, shared.identity_rules, files)) {
+    thread_local LastTokens last_tokens;
+    last = &last_tokens.Of(told.authorization.first);
+    const std::string* const name =
+        last->Names(*files.tokens, told.authorization.first, &std::chrono::system_clock::now);
+    if (name != nullptr) {
       metadata->identity = metadata->share = *name;
       return;
     }
   }
-  Presented presented{.authorization = told.authorization, .header = told.header};
-  if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
-  const auto identity = Identify(presented, shared.identity_rules, {known.tokens.get(), known.jwks.get()},
-                                 std::chrono::system_clock::now());
+  const auto identity = Identify(presented, shared.identity_rules, files, std::chrono::system_clock::now());
   if (!identity) {
     metadata->refused = identity.error();
     return;
   }
   NameCaller(*identity, metadata);
-  if (token_decides && identity->kind == IdentityKind::kToken)
-    last.Set(*known.tokens, told.authorization.first, metadata->identity);
+  if (last != nullptr && identity->kind == IdentityKind::kToken)
+    last->Set(*files.tokens, told.authorization.first, metadata->identity);
 }
 
 }  // namespace

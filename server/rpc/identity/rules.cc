@@ -81,4 +81,9 @@ Result<Identity> Identify(const Presented& presented, const IdentityRules& rules
                          "the server wants to know who calls, and the call does not say");
 }
 
+bool TokenAloneDecides(const Presented& presented, const IdentityRules& rules, const BearerFiles& files) {
+  return files.tokens != nullptr && presented.authorization.count == 1 && rules.header.empty() &&
+         !presented.certificate;
+}
+
 }  // namespace tilewire::rpc

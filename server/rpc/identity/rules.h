@@ -57,4 +57,9 @@ struct BearerFiles {
 Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const BearerFiles& files,
                           WallTime now);
 
+/// Whether by these rules its token alone says who calls, whatever else the call and its connection are: no
+/// certificate and no proxy has a say. Then Identify() says the same of the same token, of the kind that
+/// `tokens` has, for as long as that is right.
+bool TokenAloneDecides(const Presented& presented, const IdentityRules& rules, const BearerFiles& files);
+
 }  // namespace tilewire::rpc

@@ -119,21 +119,17 @@ Sha256 Sha256Of(std::string_view first, std::string_view second) {
   return hash;
 }
 
-bool SameSecret(std::string_view one, std::string_view other) {
-  return one.size() == other.size() && SameInAllBytes(one.data(), other.data(), one.size());
-}
-
 Tokens::Proven::~Proven() {
   const std::unique_ptr<std::string> secret(secret_.load());
   if (secret) OPENSSL_cleanse(secret->data(), secret->size());
 }
 
 bool Tokens::Proven::Is(std::string_view secret) const {
-  // What is not known yet is compared, too, with no secret of anybody, so that it takes as long.
-  static const std::string nobodys(kNewSecretDigits, '.');
   const std::string* const known = secret_.load(std::memory_order_acquire);
-  const std::string& right = known == nullptr ? nobodys : *known;
-  return SameSecret(secret, right) && known != nullptr;
+  // What is not known, or not as long, is compared with itself, so that it takes as long.
+  const bool comparable = known != nullptr && known->size() == secret.size();
+  const bool same = SameInAllBytes(secret.data(), comparable ? known->data() : secret.data(), secret.size());
+  return comparable && same;
 }
 
 void Tokens::Proven::Set(std::string_view secret) {
@@ -214,14 +210,20 @@ Result<std::string> Tokens::Check(std::string_view token, WallTime now) const {
   return found->first;
 }
 
-WallTime Tokens::GoodUntil(std::string_view token) const {
+Tokens::Known Tokens::Remember(std::string_view token) const {
+  Known known;
   const size_t dot = token.find('.');
-  if (dot == token.npos) return WallTime::min();
-  const auto found = by_name_.find(token.substr(0, dot));
-  if (found == by_name_.end()) return WallTime::min();
+  const auto found = dot == token.npos ? by_name_.end() : by_name_.find(token.substr(0, dot));
+  if (found == by_name_.end()) return known;
   for (const Entry& entry : found->second)
-    if (entry.proven->Is(token.substr(dot + 1))) return entry.expires.value_or(WallTime::max());
-  return WallTime::min();
+    if (known.entry_ == nullptr && entry.proven->Is(token.substr(dot + 1))) known.entry_ = &entry;
+  known.reading_ = reading_;
+  return known;
+}
+
+bool Tokens::Is(const Known& known, std::string_view secret, WallClock now) const {
+  return known.reading_ == reading_ && known.entry_ != nullptr && known.entry_->proven->Is(secret) &&
+         (!known.entry_->expires || now() < *known.entry_->expires);
 }
 
 uint64_t Tokens::NewReading() {

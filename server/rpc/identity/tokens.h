@@ -31,9 +31,12 @@ namespace tilewire::rpc {
 
 using Sha256 = std::array<uint8_t, 32>;
 using WallTime = std::chrono::system_clock::time_point;
+using WallClock = WallTime (*)();
 
 /// One reading of the file. Immutable but for what it remembers to be right; thread-safe.
 class Tokens {
+  struct Entry;
+
  public:
   /// Of a file's text. INVALID_ARGUMENT with the number of the first line that is wrong, and never a hash:
   /// a word that is none, a name that is there three times. No lines at all are fine: then no token is good.
@@ -44,11 +47,18 @@ class Tokens {
   /// once is known again without a hash.
   Result<std::string> Check(std::string_view token, WallTime now) const;
 
-  /// Until when a token that was found right is so; a time that is over for any other.
-  WallTime GoodUntil(std::string_view token) const;
+  /// A token that was found right, for who looks for it again. Outlives the file's reading, which alone
+  /// knows it.
+  class Known {
+    friend class Tokens;
+    uint64_t reading_ = 0;  ///< of no file
+    const Entry* entry_ = nullptr;
+  };
+  /// Of what Check() found right; of any other token nothing, which Is() never finds.
+  Known Remember(std::string_view token) const;
+  /// Whether `secret` is still that of a token that is known. `now` is asked for those that expire.
+  bool Is(const Known& known, std::string_view secret, WallClock now) const;
 
-  /// Tells this reading of the file from all others of the process.
-  uint64_t reading() const { return reading_; }
   bool Has(std::string_view name) const { return by_name_.contains(name); }
   /// Of names.
   size_t size() const { return by_name_.size(); }
@@ -77,7 +87,7 @@ class Tokens {
 
   static uint64_t NewReading();
 
-  uint64_t reading_ = NewReading();
+  uint64_t reading_ = NewReading();  ///< tells it from all others of the process
   std::map<std::string, std::vector<Entry>, std::less<>> by_name_;  ///< one or two each
 };
 
@@ -93,9 +103,6 @@ Result<NewToken> MakeToken(std::string_view name, std::string_view expires, Wall
 
 /// That many random bytes in hexadecimal digits, fit for secrets. Thread-safe.
 std::string RandomHex(size_t bytes);
-
-/// Whether two texts are the same, in a time that tells nothing of them but whether they are as long.
-bool SameSecret(std::string_view one, std::string_view other);
 
 /// SHA-256 of one text after the other.
 Sha256 Sha256Of(std::string_view first, std::string_view second);

@@ -30,10 +30,12 @@ const std::string& PeerName(const std::string& peer);
 const std::string& PeerGroup(const std::string& peer);
 
 /// Which of `slots` places a table of peers keeps this one in: those of one host differ by how their port
-/// ends, and a hundred ports in a row have a hundred places.
+/// ends, and as systems choose them all of one's connections have even ports, or all odd ones.
 inline size_t PeerSlot(std::string_view peer, size_t slots) {
-  const auto byte = [](char c) { return size_t{static_cast<unsigned char>(c)}; };
-  return peer.size() < 2 ? 0 : (10 * byte(peer[peer.size() - 2]) + byte(peer.back())) % slots;
+  const auto byte = [&](size_t before) {
+    return size_t{static_cast<unsigned char>(peer[peer.size() - before])};
+  };
+  return peer.size() < 3 ? 0 : (100 * byte(3) + 10 * byte(2) + byte(1)) / 2 % slots;
 }
 
 }  // namespace tilewire::rpc
