@@ -12,13 +12,17 @@ if(NOT TILEWIRE_RPC)
 endif()
 add_executable(tilewire_raw_peer ${CMAKE_CURRENT_LIST_DIR}/raw_peer.cc ${CMAKE_CURRENT_LIST_DIR}/callback_sink.cc)
 target_link_libraries(tilewire_raw_peer PRIVATE tilewire_rpc tilewire_ops)
-set(bench_sources main bench report child raw_client wire small mixed callers access distance relay overload fair excess excess_found cores open_loop http2_frames actives crowd)
+set(bench_sources main bench report child raw_client wire small mixed callers access distance relay overload fair excess excess_found doors cores open_loop http2_frames actives crowd)
 list(TRANSFORM bench_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM bench_sources APPEND .cc)
 add_executable(tilewire_bench ${bench_sources})
-target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_figures tilewire_ops CLI11::CLI11
+target_link_libraries(tilewire_bench PRIVATE tilewire_client tilewire_kernels tilewire_figures tilewire_ops tilewire_identity CLI11::CLI11
                                              nlohmann_json::nlohmann_json)
 add_dependencies(tilewire_bench tilewired tilewire_raw_peer)
+# At a size that measures nothing, too.
+tilewire_script_test(bench.doors LABELS script TIMEOUT 120 NEEDS tilewire_bench
+  COMMAND tilewire_bench --device cpu doors --callers 2 --calls 4 --turns 1 --rounds 2)
+set_tests_properties(bench.doors PROPERTIES PASS_REGULAR_EXPRESSION "all on +[0-9]")
 # Nothing of ours but the contract: its figures are held against those of tilewire-load.
 add_executable(tilewire_independent_bench ${CMAKE_CURRENT_LIST_DIR}/independent.cc)
 target_link_libraries(tilewire_independent_bench PRIVATE tilewire_proto CLI11::CLI11 nlohmann_json::nlohmann_json)

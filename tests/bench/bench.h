@@ -32,6 +32,7 @@ void AddDistance(CLI::App* app, const Common& common, Run* run);
 void AddOverload(CLI::App* app, const Common& common, Run* run);
 void AddFair(CLI::App* app, const Common& common, Run* run);
 void AddExcess(CLI::App* app, const Common& common, Run* run);
+void AddDoors(CLI::App* app, const Common& common, Run* run);
 
 /// Random finite f32: zeros would be a special case for nobody's hardware, but they hide mistakes. Mapped,
 /// and kept until the program ends.

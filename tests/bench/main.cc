@@ -9,6 +9,7 @@
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
 //   fair      callers with one job each beside one who fills the queue
 //   excess    more calls than the server can do, whether or not it answers: what of them it still does
+//   doors     4 KiB calls with everything on that keeps others out, and without
 #include <unistd.h>
 
 #include <chrono>
@@ -44,15 +45,15 @@ int main(int argc, char** argv) {
   app.add_option("--block-bytes", common.block_bytes, "block size of the server")->capture_default_str();
   app.add_option("--host-bytes", common.host_bytes, "what the server computes beside a GPU; 0: nothing")
       ->capture_default_str();
-  app.add_flag(
-      "--json", common.json,
-      "mixed, callers, access, distance, overload, fair, excess: print one JSON object instead of a table");
+  app.add_flag("--json", common.json,
+               "mixed, callers, access, distance, overload, fair, excess, doors: print one JSON object "
+               "instead of a table");
   app.add_flag(
       "--untuned", common.untuned,
       "leave the allocator of this process, the clients', as glibc has it: what programs pay that do "
       "not tune it");
   for (const auto add : {&AddWire, &AddSmall, &AddIdle, &AddMixed, &AddCallers, &AddAccess, &AddDistance,
-                         &AddOverload, &AddFair, &AddExcess})
+                         &AddOverload, &AddFair, &AddExcess, &AddDoors})
     add(&app, common, &run);
   CLI11_PARSE(app, argc, argv);
   if (!tilewire::ops::PrepareProcess(nullptr, !common.untuned).ok()) return 3;
