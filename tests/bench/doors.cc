@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -64,14 +65,18 @@ class Files {
   std::vector<std::string> ServerFlags(Way way) const {
     if (way < kNoTokens) return {};
     std::vector<std::string> flags = kBounds;
-    const std::string audit = folder_ / (std::string("audit ") + kNames[way]);
-    flags.insert(flags.end(), {"--policy", folder_ / "policy", "--audit-log", audit});
+    flags.insert(flags.end(), {"--policy", folder_ / "policy", "--audit-log", AuditLog(way)});
     if (way == kAll) flags.insert(flags.end(), {"--tokens", folder_ / "tokens", "--anonymous", "deny"});
     return flags;
+  }
+  void RemoveAuditLogs() const {
+    for (const Way way : {kNoTokens, kAll}) std::filesystem::remove(AuditLog(way));
   }
   std::string token(Way way) const { return way == kAll || way == kUnasked ? token_ : std::string(); }
 
  private:
+  std::string AuditLog(Way way) const { return folder_ / (std::string("audit ") + kNames[way]); }
+
   std::filesystem::path folder_;
   std::string token_;
 };
@@ -84,7 +89,8 @@ struct Value {
 class Side {
  public:
   Side(const Common& common, const Files& files, Way way, int callers) {
-    std::vector<std::string> flags{"--listen", "localhost:0", "--device", common.device};
+    std::vector<std::string> flags{"--listen",      "localhost:0",      "--device",     common.device,
+                                   "--block-bytes", common.block_bytes, "--host-bytes", common.host_bytes};
     const auto more = files.ServerFlags(way);
     flags.insert(flags.end(), more.begin(), more.end());
     server_ = std::make_unique<Child>("tilewired", flags);
@@ -144,12 +150,14 @@ Turns Round(const Common& common, const Files& files, const Flags& flags, const 
   return turns;
 }
 
-/// Of each turn of some rounds, what one way had to the mean of both in clear.
+/// Of each turn of some rounds, what one way had to the mean of both in clear; the second of these to the
+/// first.
 std::vector<double> Shares(const std::vector<Turns>& rounds, size_t way, double Value::*field) {
   std::vector<double> shares;
   for (const Turns& round : rounds)
     for (size_t i = 0; i < round[way].size(); ++i)
-      shares.push_back(round[way][i].*field * 2 / (round[kClear][i].*field + round[kAgain][i].*field));
+      shares.push_back(round[way][i].*field * 2 /
+                       (round[kClear][i].*field + round[way == kAgain ? kClear : kAgain][i].*field));
   return shares;
 }
 
@@ -189,11 +197,14 @@ int Doors(const Common& common, const Flags& flags) {
   std::mt19937 random(11);
   std::vector<Turns> rounds;
   std::string ready_line;
-  for (int round = 0; round < flags.rounds; ++round)
+  for (int round = 0; round < flags.rounds; ++round) {
     rounds.push_back(Round(common, files, flags, data, &random, &ready_line));
+    files.RemoveAuditLogs();
+  }
   Report report(ready_line + "\nturns of " + std::to_string(flags.calls) + " calls of 4 KiB by each of " +
                 std::to_string(flags.callers) + " callers; medians of " + std::to_string(flags.rounds) +
-                " x " + std::to_string(flags.turns) + " turns, beside the mean of both in clear");
+                " x " + std::to_string(flags.turns) +
+                " turns, beside the mean of both in clear (again: beside the first)");
   for (size_t way = 0; way < kWays; ++way) {
     std::vector<double> p50, rate;
     for (const Turns& round : rounds)
@@ -202,8 +213,9 @@ int Doors(const Common& common, const Flags& flags) {
         rate.push_back(value.calls_per_second);
       }
     Report::Values values{{"p50_us", Median(p50)}, {"calls/s", Median(rate)}};
-    for (const Cost& cost : kCosts)
-      for (const auto& value : CostOf(rounds, way, cost)) values.push_back(value);
+    if (way != kClear)
+      for (const Cost& cost : kCosts)
+        std::ranges::copy(CostOf(rounds, way, cost), std::back_inserter(values));
     report.Add(kNames[way], values);
   }
   report.Print(common.json);

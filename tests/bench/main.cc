@@ -9,7 +9,7 @@
 //   overload  many and stalled connections: memory stays bounded, the others' calls go on and are right
 //   fair      callers with one job each beside one who fills the queue
 //   excess    more calls than the server can do, whether or not it answers: what of them it still does
-//   doors     4 KiB calls with everything on that keeps others out, and without
+//   doors     4 KiB calls with everything but TLS on that keeps others out, and without
 #include <unistd.h>
 
 #include <chrono>

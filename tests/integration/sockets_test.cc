@@ -102,6 +102,17 @@ TEST(Sockets, LeavesAloneWhatIsNoSocketAndWhatIsAnothersByNow) {
   EXPECT_EQ(unlink(path.c_str()), 0) << "a file that it did not make";
 }
 
+TEST(Peer, PortsInARowHavePlacesOfTheirOwn) {
+  for (const int first : {40000, 40001}) {  // of one parity, as systems choose them
+    std::set<size_t> slots;
+    for (int i = 0; i < 64; ++i)
+      slots.insert(rpc::PeerSlot("ipv4:127.0.0.1:" + std::to_string(first + 2 * i), 64));
+    EXPECT_EQ(slots.size(), 64u);
+    EXPECT_LT(*slots.rbegin(), 64u);
+  }
+  for (const char* const odd : {"", "1", "12", "\xff\xff\xff"}) EXPECT_LT(rpc::PeerSlot(odd, 64), 64u);
+}
+
 TEST(Peer, NamesAreThoseOfGrpc) {
   using rpc::PeerName, rpc::PeerOf;
   EXPECT_EQ(PeerName("ipv4:127.0.0.1:4000"), "ipv4:127.0.0.1:4000");

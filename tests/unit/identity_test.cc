@@ -159,6 +159,10 @@ TEST(Identify, ByBothKindsOfTokens) {
   Check({{"a line of the file", {}, {"Bearer ann.right"}, {}, "token:ann", ""},
          {"two dots are a JWT's", {}, {both_ways}, {}, "", "malformed"}},
         rules, {.tokens = &tokens, .jwks = &jwks});
+  const std::vector<Case> apart{{"a JWT", {}, {good}, {}, "jwt:ann", ""},
+                                {"a line of the file", {}, {"Bearer ann.right"}, {}, "token:ann", ""},
+                                {"two dots are a JWT's", {}, {both_ways}, {}, "", "malformed"}};
+  EXPECT_EQ(Check(apart, {}, {.tokens = &tokens, .jwks = &jwks}), 3);
   Check({{"no tokens of the file", {}, {"Bearer ann.right"}, {}, "", "no JWT"}}, rules, {.jwks = &jwks});
   Check({{"no JWT", {}, {good}, {}, "", "unknown"}}, rules, {.tokens = &tokens});
 }

@@ -1,9 +1,8 @@
 // Tokens by which a thread knew its last callers. No gRPC here.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -36,11 +35,8 @@ class LastToken {
 class LastTokens {
  public:
   LastToken& Of(std::string_view authorization) {
-    const size_t end = std::min(authorization.find('.'), authorization.size());
-    const auto byte = [&](size_t before) {
-      return size_t{static_cast<unsigned char>(authorization[end - before])};
-    };
-    return last_[end < 2 ? 0 : (10 * byte(2) + byte(1)) % last_.size()];
+    const std::string_view name = authorization.substr(0, authorization.find('.'));
+    return last_[std::hash<std::string_view>()(name) % last_.size()];
   }
 
  private:
