@@ -114,8 +114,8 @@ class KnownLines {
           operation_(of.operation),
           members_(Line().AddWho(of).Add("calls", uint64_t{1}).members()) {}
     bool Is(const rpc::CallRecord& of) const {
-      return Same(peer_, of.peer) && Same(identity_, of.identity) && Same(caller_, of.caller) &&
-             Same(method_, of.method) && Same(operation_, of.operation) && !members_.empty();
+      return peer_ == of.peer && identity_ == of.identity && caller_ == of.caller && method_ == of.method &&
+             operation_ == of.operation && !members_.empty();
     }
     std::string_view LineOf(const rpc::CallRecord& record) {
       const std::string_view time = Timestamp(spdlog::log_clock::now()), id = record.request_id;
@@ -134,8 +134,6 @@ class KnownLines {
     }
 
    private:
-    static bool Same(std::string_view one, std::string_view other) { return one == other; }
-
     std::string identity_, caller_, peer_, method_, operation_, members_;
     std::optional<Moved> moved_;  ///< as the line says
     std::string text_;            ///< the last one, from kBegin and a time to an id and kEnd

@@ -34,7 +34,7 @@ enum Way : size_t { kClear, kAgain, kUnasked, kNoTokens, kAll, kWays };
 constexpr std::array<const char*, kWays> kNames{"in clear", "in clear, again", "a token unasked",
                                                 "all on but tokens", "all on"};
 
-/// Limits that are counted, and never reached.
+/// Limits that are counted, and never reached; as those of price.py.
 constexpr const char* kPolicy =
     R"({"rules": [{"who": ["token:bench", "anonymous"], "methods": ["*"], "admin": true, "max_bytes": "64GiB",
     "calls_per_second": 1000000, "bytes_per_second": "16384GiB", "max_in_flight": 1000000, "queue_length": 1000000,

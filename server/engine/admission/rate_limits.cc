@@ -11,7 +11,7 @@ std::string Whole(double value) {
   return std::to_string(std::llround(value));
 }
 
-[[gnu::cold]] Status TooFast(size_t which, double wanted, double rate, double wait_seconds, bool own) {
+Status TooFast(size_t which, double wanted, double rate, double wait_seconds, bool own) {
   const bool calls = which == 0;
   const std::string what = calls ? "calls" : "bytes";
   const std::string said = calls ? SaidBy(own, "calls_per_second", "--calls-per-second-per-identity")

@@ -19,7 +19,7 @@ bool IsFull(int there, int most) {
   return most > 0 && there >= most;
 }
 
-[[gnu::cold]] Status TooMany(std::string_view what, int there, int most, const char* flag) {
+Status TooMany(std::string_view what, int there, int most, const char* flag) {
   const std::string allowed = std::to_string(most) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
@@ -35,7 +35,7 @@ bool Lacks(double lacking, double per_second) {
   return per_second > 0 && lacking > kRounding * std::max(1.0, per_second);
 }
 
-[[gnu::cold]] Status TooFast(std::string_view what, double lacking, double per_second, const char* flag) {
+Status TooFast(std::string_view what, double lacking, double per_second, const char* flag) {
   const auto ms = static_cast<int64_t>(std::ceil(lacking / per_second * 1000));
   const std::string allowed = std::to_string(std::llround(per_second)) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
