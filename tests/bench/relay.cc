@@ -32,12 +32,14 @@ void AtOnce(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-rpc::FileDescriptor Dial(const std::string& target) {
+rpc::FileDescriptor Dial(const std::string& target, Handshake handshake) {
   const size_t colon = target.rfind(':');
   sockaddr_in address = Loopback(std::stoi(target.substr(colon + 1)));
   const std::string host = target.substr(0, colon);
   if (host != "localhost") inet_pton(AF_INET, host.c_str(), &address.sin_addr);
   rpc::FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int at_once = handshake == Handshake::kAtOnce ? 1 : 0;
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_QUICKACK, &at_once, sizeof at_once);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
   fcntl(fd.get(), F_SETFL, O_NONBLOCK);
   AtOnce(fd.get());
@@ -46,10 +48,12 @@ rpc::FileDescriptor Dial(const std::string& target) {
 
 }  // namespace
 
-Relay::Relay(const std::string& target, std::chrono::microseconds one_way, int64_t bytes_per_second)
+Relay::Relay(const std::string& target, std::chrono::microseconds one_way, int64_t bytes_per_second,
+             Handshake handshake)
     : target_(target),
       one_way_(one_way),
       bytes_per_second_(bytes_per_second),
+      handshake_(handshake),
       listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       stop_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       buffer_(kReadBytes) {
@@ -71,7 +75,7 @@ Relay::~Relay() {
 void Relay::Accept() {
   rpc::FileDescriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!client) return;
-  rpc::FileDescriptor server = Dial(target_);
+  rpc::FileDescriptor server = Dial(target_, handshake_);
   if (!server) return;
   AtOnce(client.get());
   Connection& made = all_.emplace_back();

@@ -15,13 +15,20 @@
 
 namespace tilewire::bench {
 
+/// When a relay acknowledges that the server has accepted.
+enum class Handshake : uint8_t {
+  kAtOnce,
+  kWithFirstBytes,  ///< to the server's TCP, the relay is as far as the client's first bytes took
+};
+
 /// One thread relays all connections. Protocols that answer each other see a round trip of twice `one_way`;
 /// TCP itself does not: its connections end at the relay.
 class Relay {
  public:
   /// Between clients of address() and "host:port" of IPv4. `bytes_per_second`: of each connection and
   /// direction; 0: as many as pass. Throws std::runtime_error where it cannot listen.
-  Relay(const std::string& target, std::chrono::microseconds one_way, int64_t bytes_per_second = 0);
+  Relay(const std::string& target, std::chrono::microseconds one_way, int64_t bytes_per_second = 0,
+        Handshake handshake = Handshake::kAtOnce);
   /// Cuts what there is.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -57,6 +64,7 @@ class Relay {
   const std::string target_;
   const std::chrono::microseconds one_way_;
   const int64_t bytes_per_second_;
+  const Handshake handshake_;
   std::string address_;
   rpc::FileDescriptor listener_, stop_;
   std::atomic<int> connections_{0};

@@ -1,6 +1,6 @@
 if(NOT TILEWIRE_RPC)
   return()
 endif()
-tilewire_test(distance_test SOURCES unit/connection_use_test.cc unit/window_class_test.cc unit/round_trip_test.cc DEPS tilewire_rpc LABELS unit GRPC)
+tilewire_test(distance_test SOURCES unit/connection_use_test.cc unit/window_class_test.cc unit/round_trip_test.cc unit/arrivals_test.cc DEPS tilewire_rpc LABELS unit GRPC)
 tilewire_test(backlog_test SOURCES unit/backlog_test.cc DEPS tilewire_rpc LABELS unit GRPC)
 tilewire_test(throttle_test SOURCES unit/throttle_test.cc unit/throttle_light_test.cc unit/throttle_few_test.cc unit/done_rate_test.cc unit/excess_test.cc unit/turns_test.cc unit/unread_test.cc unit/recent_calls_test.cc unit/coming_test.cc DEPS tilewire_rpc LABELS unit GRPC)

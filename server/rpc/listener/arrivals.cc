@@ -12,51 +12,52 @@
 namespace tilewire::rpc {
 namespace {
 
-// Several of the longest round trips that anything is promised for.
-constexpr std::chrono::milliseconds kLongestWait{400};
 constexpr std::chrono::seconds kTellEvery{10};
 
 }  // namespace
 
 bool Arrivals::Begin(Id id, FileDescriptor connection) {
   const int fd = connection.get();
-  // Whoever is far by TCP alone need not be asked.
-  const Clock::duration by_tcp = TcpRoundTrip(fd);
+  // No answer could make that window wider. All others are asked: a relay that ends TCP may be some way off
+  // itself, and on a busy machine the next process is.
+  const bool widest = WindowNeeded(TcpRoundTrip(fd)) >= kMostWideBytes;
   // Before it is sent: whoever is kept from running in between measures too little otherwise.
   const TimePoint since = Clock::now();
-  const bool asked = !options_.greeting.empty() && WindowNeeded(by_tcp) == 0 &&
+  const bool asked = !widest && !options_.greeting.empty() &&
                      send(fd, options_.greeting.data(), options_.greeting.size(),
                           MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(options_.greeting.size());
-  if (!asked) {
-    Hand(id, std::move(connection), by_tcp);
-    return false;
-  }
-  waiting_[id] = {.connection = std::move(connection), .since = since};
-  return true;
+  if (asked)
+    waiting_[id] = {.connection = std::move(connection), .since = since};
+  else
+    Hand(id, std::move(connection), {});
+  return asked;
 }
 
 bool Arrivals::Came(Id id) {
   const auto found = waiting_.find(id);
-  if (found == waiting_.end()) return false;
+  return found == waiting_.end() ? false : HandAnswered(found, Clock::now());
+}
+
+bool Arrivals::HandAnswered(Asked::iterator found, TimePoint now) {
   const Acknowledged acknowledged = LookForAcknowledgement(found->second.connection.get());
   if (acknowledged == Acknowledged::kNotYet) return false;
-  Waiting arrived = std::move(found->second);
-  waiting_.erase(found);
-  const Clock::duration by_tcp = TcpRoundTrip(arrived.connection.get());
-  Hand(id, std::move(arrived.connection),
-       acknowledged == Acknowledged::kYes ? std::max(by_tcp, Clock::now() - arrived.since) : by_tcp);
+  HandAsked(found, acknowledged == Acknowledged::kYes ? now - found->second.since : Clock::duration{});
   return true;
+}
+
+void Arrivals::HandAsked(Asked::iterator found, Clock::duration answered_after) {
+  auto asked = waiting_.extract(found);
+  Hand(asked.key(), std::move(asked.mapped().connection), answered_after);
 }
 
 std::vector<Arrivals::Id> Arrivals::GiveUp(TimePoint now) {
   std::vector<Id> late;
   for (const auto& [id, waiting] : waiting_)
-    if (now - waiting.since >= kLongestWait) late.push_back(id);
+    if (now - waiting.since >= longest_wait_) late.push_back(id);
   for (const Id id : late) {
-    FileDescriptor connection = std::move(waiting_.at(id).connection);
-    waiting_.erase(id);
-    const Clock::duration by_tcp = TcpRoundTrip(connection.get());
-    Hand(id, std::move(connection), by_tcp);
+    const auto found = waiting_.find(id);
+    // It may be here that nobody looked for so long.
+    if (!HandAnswered(found, now)) HandAsked(found, {});
   }
   return late;
 }
@@ -66,7 +67,8 @@ void Arrivals::Ended(Id id) {
   places_.Return(id);
 }
 
-void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration round_trip) {
+void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration answered_after) {
+  const Clock::duration round_trip = std::max(TcpRoundTrip(connection.get()), answered_after);
   int64_t needed = WindowNeeded(round_trip), least = kLeastFarBytes;
   if (needed > 0 && options_.greeting.empty()) needed = least = kSealedWideBytes;
   const int64_t given = places_.Take(id, needed, least);

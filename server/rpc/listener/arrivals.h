@@ -42,8 +42,11 @@ class Arrivals {
   /// Told how far the other end of a connection is, and which window it gets, before it is handed over.
   using Measured = std::function<void(Id, Clock::duration round_trip, int64_t window)>;
 
-  Arrivals(WindowOptions options, HandOver hand_over, Measured measured, ConnectionObserver* observer)
+  /// `longest_wait`: for an answer to the greeting.
+  Arrivals(WindowOptions options, Clock::duration longest_wait, HandOver hand_over, Measured measured,
+           ConnectionObserver* observer)
       : options_(std::move(options)),
+        longest_wait_(longest_wait),
         hand_over_(std::move(hand_over)),
         measured_(std::move(measured)),
         observer_(observer),
@@ -54,14 +57,13 @@ class Arrivals {
   void HandNear(FileDescriptor connection, bool beyond) {
     hand_over_(std::move(connection), {.beyond = beyond});
   }
-  /// One from beyond. Hands it over at once where its distance is known. Else returns true: Came is then
+  /// One from beyond. Hands it over at once where no answer could tell more. Else returns true: Came is then
   /// wanted for whatever comes in, until that returns true.
   bool Begin(Id id, FileDescriptor connection);
   /// Something came in. Whether it has been handed over.
   bool Came(Id id);
   bool waiting(Id id) const { return waiting_.contains(id); }
-  /// Hands over those that do not answer, as far as they are by TCP; nobody waits for them for ever.
-  /// Returns which.
+  /// Hands over those that have not answered for the longest wait, as far as they are by TCP. Returns which.
   std::vector<Id> GiveUp(TimePoint now);
   /// The connection has ended: its place is free.
   void Ended(Id id);
@@ -73,14 +75,20 @@ class Arrivals {
     FileDescriptor connection;
     TimePoint since;
   };
-  void Hand(Id id, FileDescriptor connection, Clock::duration round_trip);
+  using Asked = std::unordered_map<Id, Waiting>;
+  /// Whether there is an answer, and it is handed over.
+  bool HandAnswered(Asked::iterator found, TimePoint now);
+  void HandAsked(Asked::iterator found, Clock::duration answered_after);
+  /// Its round trip is TCP's, or the answer's if that took longer.
+  void Hand(Id id, FileDescriptor connection, Clock::duration answered_after);
 
   const WindowOptions options_;
+  const Clock::duration longest_wait_;
   const HandOver hand_over_;
   const Measured measured_;
   ConnectionObserver* const observer_;
   WindowPlaces places_;
-  std::unordered_map<Id, Waiting> waiting_;
+  Asked waiting_;
   uint64_t narrowed_ = 0, narrowed_told_ = 0;
   TimePoint tell_next_{};
 };

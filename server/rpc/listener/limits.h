@@ -1,15 +1,19 @@
 // How many connections there may be, and how long one may do nothing.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace tilewire::rpc {
 
 struct ConnectionLimits {
-  int most = 0;                    ///< at once; 0: what descriptors allow, kMostByDefault at most
-  int most_per_peer = 0;           ///< of one peer; 0: half of them all
-  double idle_seconds = 300;       ///< without a call until a connection is closed
-  double handshake_seconds = 10;   ///< until a client must have begun HTTP/2
+  int most = 0;                   ///< at once; 0: what descriptors allow, kMostByDefault at most
+  int most_per_peer = 0;          ///< of one peer; 0: half of them all
+  double idle_seconds = 300;      ///< without a call until a connection is closed
+  double handshake_seconds = 10;  ///< until a client must have begun HTTP/2
+  /// Until a client that has not acknowledged the server's SETTINGS is as far as TCP says: several of the
+  /// longest round trips that anything is promised for.
+  std::chrono::milliseconds longest_wait{400};
   int most_failed_calls = 10'000;  ///< of one connection, where those of ten seconds ago count half
   int64_t memory_bytes = 0;        ///< resident memory from which connections are shed; 0: what cgroups say
 };

@@ -1,0 +1,111 @@
+// Connections that wait for the answer by which they are measured: over socket pairs, of which TCP knows no
+// distance.
+#include "server/rpc/listener/arrivals.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "server/rpc/listener/round_trip.h"
+
+namespace tilewire::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kWait{400};
+const std::string kGreeting = SettingsFrame({});
+const std::string kUnanswered = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SettingsFrame({});
+const std::string kAnswer = std::string("\0\0\0\4\1\0\0\0\0", 9);
+
+class ArrivalsTest : public ::testing::Test {
+ protected:
+  /// A new connection; returns its client's end.
+  FileDescriptor Arrive(Arrivals::Id id) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    FileDescriptor client(ends[0]);
+    EXPECT_TRUE(arrivals_.Begin(id, FileDescriptor(ends[1]))) << "it is asked";
+    return client;
+  }
+  static void Send(const FileDescriptor& client, const std::string& bytes) {
+    EXPECT_EQ(send(client.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+
+  ConnectionObserver nobody_;
+  std::map<Arrivals::Id, Clock::duration> round_trips_;  ///< of those who were measured
+  std::map<Arrivals::Id, int64_t> windows_;
+  int handed_over_ = 0;
+  Arrivals arrivals_{{.wide_bytes = 1 << 30, .greeting = kGreeting},
+                     kWait,
+                     [this](const FileDescriptor&, Entrance by) { handed_over_ += by.beyond ? 1 : 0; },
+                     [this](Arrivals::Id id, Clock::duration round_trip, int64_t window) {
+                       round_trips_[id] = round_trip;
+                       windows_[id] = window;
+                     },
+                     &nobody_};
+};
+
+TEST_F(ArrivalsTest, WaitForTheAnswer) {
+  const FileDescriptor client = Arrive(1);
+  EXPECT_FALSE(arrivals_.Came(1)) << "nothing came";
+  Send(client, kUnanswered);
+  EXPECT_FALSE(arrivals_.Came(1)) << "no answer";
+  EXPECT_TRUE(arrivals_.waiting(1));
+  EXPECT_EQ(handed_over_, 0);
+  Send(client, kAnswer);
+  EXPECT_TRUE(arrivals_.Came(1));
+  EXPECT_EQ(handed_over_, 1);
+  EXPECT_GT(round_trips_.at(1), Clock::duration::zero());
+  EXPECT_FALSE(arrivals_.waiting(1));
+  EXPECT_FALSE(arrivals_.Came(1)) << "it is handed over once";
+  EXPECT_EQ(handed_over_, 1);
+}
+
+TEST_F(ArrivalsTest, DoNotWaitForEver) {
+  const auto begun = Clock::now();
+  const FileDescriptor silent = Arrive(1), other = Arrive(2);
+  Send(other, kUnanswered);
+  EXPECT_TRUE(arrivals_.GiveUp(begun).empty());
+  EXPECT_EQ(handed_over_, 0);
+  EXPECT_EQ(arrivals_.GiveUp(Clock::now() + kWait).size(), 2U);
+  EXPECT_EQ(handed_over_, 2);
+  for (const Arrivals::Id id : {1, 2}) EXPECT_EQ(windows_.at(id), 0) << "as far as TCP says";
+  EXPECT_TRUE(arrivals_.GiveUp(Clock::now() + 2 * kWait).empty());
+}
+
+/// The server's own thread was kept from looking.
+TEST_F(ArrivalsTest, TakeAnAnswerThatNobodyLookedFor) {
+  const FileDescriptor client = Arrive(1);
+  Send(client, kUnanswered + kAnswer);
+  EXPECT_EQ(arrivals_.GiveUp(Clock::now() + kWait).size(), 1U);
+  EXPECT_EQ(handed_over_, 1);
+  EXPECT_GE(round_trips_.at(1), kWait);
+  EXPECT_EQ(windows_.at(1), kMostWideBytes);
+}
+
+TEST_F(ArrivalsTest, DoNotWaitForOtherProtocols) {
+  const FileDescriptor client = Arrive(1);
+  Send(client, "GET / HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(arrivals_.Came(1));
+  EXPECT_EQ(windows_.at(1), 0);
+}
+
+TEST_F(ArrivalsTest, ForgetThoseWhoEnd) {
+  const FileDescriptor client = Arrive(1);
+  arrivals_.Ended(1);
+  EXPECT_FALSE(arrivals_.waiting(1));
+  EXPECT_TRUE(arrivals_.GiveUp(Clock::now() + kWait).empty());
+  char byte = 0;
+  std::string greeting(kGreeting.size(), '\0');
+  EXPECT_EQ(recv(client.get(), greeting.data(), greeting.size(), MSG_WAITALL),
+            static_cast<ssize_t>(greeting.size()));
+  EXPECT_EQ(recv(client.get(), &byte, 1, 0), 0) << "it is closed";
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
