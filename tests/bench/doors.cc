@@ -150,14 +150,27 @@ Turns Round(const Common& common, const Files& files, const Flags& flags, const 
   return turns;
 }
 
-/// Of each turn of some rounds, what one way had to the mean of both in clear; the second of these to the
-/// first.
-std::vector<double> Shares(const std::vector<Turns>& rounds, size_t way, double Value::*field) {
+/// A way beside the mean of two others.
+struct Beside {
+  std::string name;
+  size_t way;
+  std::array<size_t, 2> others;
+};
+
+std::vector<Beside> AllBeside() {
+  std::vector<Beside> all{{kNames[kAgain], kAgain, {kClear, kClear}}};
+  for (const size_t way : {kUnasked, kNoTokens, kAll}) all.push_back({kNames[way], way, {kClear, kAgain}});
+  all.push_back({std::string(kNames[kAll]) + ", beside unasked", kAll, {kUnasked, kUnasked}});
+  return all;
+}
+
+/// Of each turn of some rounds.
+std::vector<double> Shares(const std::vector<Turns>& rounds, const Beside& beside, double Value::*field) {
   std::vector<double> shares;
   for (const Turns& round : rounds)
-    for (size_t i = 0; i < round[way].size(); ++i)
-      shares.push_back(round[way][i].*field * 2 /
-                       (round[kClear][i].*field + round[way == kAgain ? kClear : kAgain][i].*field));
+    for (size_t i = 0; i < round[beside.way].size(); ++i)
+      shares.push_back(round[beside.way][i].*field * 2 /
+                       (round[beside.others[0]][i].*field + round[beside.others[1]][i].*field));
   return shares;
 }
 
@@ -172,10 +185,10 @@ constexpr std::array<Cost, 2> kCosts{
 
 /// The median cost in percent, and within what 95% of the medians of resampled rounds lie: processes that do
 /// the same differ by some percent, so it is they that are drawn.
-Report::Values CostOf(const std::vector<Turns>& rounds, size_t way, const Cost& cost) {
+Report::Values CostOf(const std::vector<Turns>& rounds, const Beside& beside, const Cost& cost) {
   constexpr int kResamples = 2000;
   const auto percent = [&](const std::vector<Turns>& of) {
-    return 100 * cost.sign * (Median(Shares(of, way, cost.field)) - 1);
+    return 100 * cost.sign * (Median(Shares(of, beside, cost.field)) - 1);
   };
   std::mt19937 random(7);
   std::uniform_int_distribution<size_t> any(0, rounds.size() - 1);
@@ -201,11 +214,12 @@ int Doors(const Common& common, const Flags& flags) {
     rounds.push_back(Round(common, files, flags, data, &random, &ready_line));
     files.RemoveAuditLogs();
   }
-  Report report(ready_line + "\nturns of " + std::to_string(flags.calls) + " calls of 4 KiB by each of " +
-                std::to_string(flags.callers) + " callers; medians of " + std::to_string(flags.rounds) +
-                " x " + std::to_string(flags.turns) +
-                " turns, beside the mean of both in clear (again: beside the first)");
-  for (size_t way = 0; way < kWays; ++way) {
+  Report report(
+      ready_line + "\nturns of " + std::to_string(flags.calls) + " calls of 4 KiB by each of " +
+      std::to_string(flags.callers) + " callers; medians of " + std::to_string(flags.rounds) + " x " +
+      std::to_string(flags.turns) +
+      " turns, beside the mean of both in clear (again: beside the first; last: beside a token unasked)");
+  const auto add = [&](const std::string& name, size_t way, const Report::Values& costs) {
     std::vector<double> p50, rate;
     for (const Turns& round : rounds)
       for (const Value& value : round[way]) {
@@ -213,10 +227,15 @@ int Doors(const Common& common, const Flags& flags) {
         rate.push_back(value.calls_per_second);
       }
     Report::Values values{{"p50_us", Median(p50)}, {"calls/s", Median(rate)}};
-    if (way != kClear)
-      for (const Cost& cost : kCosts)
-        std::ranges::copy(CostOf(rounds, way, cost), std::back_inserter(values));
-    report.Add(kNames[way], values);
+    std::ranges::copy(costs, std::back_inserter(values));
+    report.Add(name, values);
+  };
+  add(kNames[kClear], kClear, {});
+  for (const Beside& beside : AllBeside()) {
+    Report::Values costs;
+    for (const Cost& cost : kCosts)
+      std::ranges::copy(CostOf(rounds, beside, cost), std::back_inserter(costs));
+    add(beside.name, beside.way, costs);
   }
   report.Print(common.json);
   return 0;

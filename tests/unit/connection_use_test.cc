@@ -75,6 +75,37 @@ TEST(ConnectionUse, BytesLeaveADebt) {
   EXPECT_TRUE(use.Enter(limits, false, kStart + milliseconds(3000)).ok());
 }
 
+TEST(ConnectionUse, AsManyAsASecondBringsComeAtOnce) {
+  for (const int rate : {3, 7, 600, 1'000'000}) {
+    ConnectionUse use;
+    const UseLimits limits{.calls_per_second = static_cast<double>(rate)};
+    for (int i = 0; i < rate; ++i) ASSERT_TRUE(use.Enter(limits, false, kStart).ok()) << i << " of " << rate;
+    EXPECT_FALSE(use.Enter(limits, false, kStart).ok()) << rate;
+  }
+}
+
+TEST(ConnectionUse, WhoIsRefusedTakesNothing) {
+  ConnectionUse use;
+  const UseLimits limits{.calls = 2, .streams = 1, .calls_per_second = 1, .bytes_per_second = 1000};
+  EXPECT_TRUE(use.Enter(limits, true, kStart).ok());
+  use.Leave(true);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(use.Enter(limits, true, kStart).ok()) << "by its calls a second";
+  use.Moved(limits, 3000, kStart);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_FALSE(use.Enter(limits, true, kStart + milliseconds(1000)).ok()) << "by its bytes a second";
+  EXPECT_TRUE(use.Enter(limits, true, kStart + milliseconds(2000)).ok())
+      << "places, calls and bytes are left";
+}
+
+TEST(ConnectionUse, DebtsThatNobodyCanPayStayDebts) {
+  ConnectionUse use;
+  const UseLimits limits{.bytes_per_second = 1};
+  for (int i = 0; i < 100; ++i) use.Moved(limits, size_t{1} << 60, kStart);
+  const Status status = use.Enter(limits, false, kStart + std::chrono::hours(24 * 365));
+  ASSERT_TRUE(status.detail());
+  EXPECT_GT(status.detail()->retry_after_ms, 1'000'000'000);
+}
+
 TEST(ConnectionUse, ClocksThatStandStillOrGoBackBringNothing) {
   ConnectionUse use;
   const UseLimits limits{.calls_per_second = 1};

@@ -16,8 +16,10 @@ enum class Weight : uint8_t { kLight, kHeavy };
 
 /// Counts since the connection came. Thread-safe.
 struct ConnectionAccount {
-  std::atomic<uint64_t> calls{0};   ///< begun
-  std::atomic<uint64_t> failed{0};  ///< of these: refused, cancelled or unknown; nobody's work was done
+  // What every call counts is together, as calls run on all cores.
+  alignas(64) std::atomic<uint64_t> calls{0};  ///< begun
+  ConnectionUse use;                           ///< of what --…-per-connection bound
+  std::atomic<uint64_t> failed{0};  ///< of the calls: refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took,
   std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
   std::atomic<uint64_t> turned_away{0};    ///< unary calls that were refused before their requests were here
@@ -47,8 +49,6 @@ struct ConnectionAccount {
     else if (!brings_heavy())
       heavy_in_a_row.fetch_add(1, std::memory_order_relaxed);
   }
-
-  ConnectionUse use;  ///< by calls, of what --…-per-connection bound
 };
 
 /// What one connection seems to cost, from its account and the bytes that its socket received. Both sums

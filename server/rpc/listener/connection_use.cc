@@ -12,11 +12,26 @@ namespace {
 
 // Asked of those who wait for other calls of theirs to end.
 constexpr int64_t kRetryMs = 250;
-// Of a second's worth: who comes just when he was told to finds enough.
-constexpr double kRounding = 1e-9;
+constexpr int64_t kSecond = 1'000'000'000;
+// Centuries from now: a debt that nobody ever pays.
+constexpr int64_t kNever = 4'000'000'000'000'000'000;
 
-bool IsFull(int there, int most) {
-  return most > 0 && there >= most;
+int64_t Nanoseconds(TimePoint now) {
+  return std::chrono::nanoseconds(now.time_since_epoch()).count();
+}
+
+/// How long `per_second` takes to bring `count`. Rounded down: what holds so many takes them all.
+int64_t WorthOf(double count, double per_second) {
+  return static_cast<int64_t>(std::min(count * kSecond / per_second, 1e18));
+}
+
+/// Counts one more, unless there are `most`; returns how many there were.
+int Add(std::atomic<int>* count, int most) {
+  int there = count->load(std::memory_order_relaxed);
+  while ((most == 0 || there < most) &&
+         !count->compare_exchange_weak(there, there + 1, std::memory_order_acquire)) {
+  }
+  return there;
 }
 
 Status TooMany(std::string_view what, int there, int most, const char* flag) {
@@ -31,12 +46,8 @@ Status TooMany(std::string_view what, int there, int most, const char* flag) {
                  .retry_after_ms = kRetryMs});
 }
 
-bool Lacks(double lacking, double per_second) {
-  return per_second > 0 && lacking > kRounding * std::max(1.0, per_second);
-}
-
-Status TooFast(std::string_view what, double lacking, double per_second, const char* flag) {
-  const auto ms = static_cast<int64_t>(std::ceil(lacking / per_second * 1000));
+Status TooFast(std::string_view what, Clock::duration wait, double per_second, const char* flag) {
+  const int64_t ms = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
   const std::string allowed = std::to_string(std::llround(per_second)) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
@@ -50,30 +61,49 @@ Status TooFast(std::string_view what, double lacking, double per_second, const c
 
 }  // namespace
 
-void ConnectionUse::Bucket::Refill(double per_second, TimePoint now) {
-  const double seconds = std::max(0.0, std::chrono::duration<double>(now - since).count());
-  taken = std::max(0.0, taken - seconds * per_second);
-  since = std::max(since, now);
+void ConnectionUse::Bucket::Take(double count, double per_second, TimePoint now) {
+  const int64_t worth = WorthOf(count, per_second), at = Nanoseconds(now);
+  int64_t full = full_at_.load(std::memory_order_relaxed);
+  while (!full_at_.compare_exchange_weak(full, std::min(std::max(full, at) + worth, kNever),
+                                         std::memory_order_relaxed)) {
+  }
+}
+
+Clock::duration ConnectionUse::Bucket::TakeOrWait(double count, double per_second, TimePoint now) {
+  const int64_t worth = WorthOf(count, per_second), at = Nanoseconds(now);
+  int64_t full = full_at_.load(std::memory_order_relaxed);
+  for (;;) {
+    const int64_t then = std::max(full, at) + worth, wait = then - at - std::max(kSecond, worth);
+    if (wait > 0) return std::chrono::nanoseconds(wait);
+    if (full_at_.compare_exchange_weak(full, then, std::memory_order_relaxed)) return {};
+  }
+}
+
+Clock::duration ConnectionUse::Bucket::Debt(TimePoint now) const {
+  const int64_t taken = full_at_.load(std::memory_order_relaxed) - Nanoseconds(now);
+  return std::chrono::nanoseconds(std::max<int64_t>(0, taken - kSecond));
 }
 
 Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now) {
-  const MutexLock lock(mutex_);
-  const int there = calls_.load(std::memory_order_acquire),
-            streams = streams_.load(std::memory_order_acquire);
-  if (IsFull(there, limits.calls)) return TooMany("calls", there, limits.calls, "--max-calls-per-connection");
-  if (stream && IsFull(streams, limits.streams))
+  const int there = Add(&calls_, limits.calls);
+  if (limits.calls > 0 && there >= limits.calls)
+    return TooMany("calls", there, limits.calls, "--max-calls-per-connection");
+  const int streams = stream ? Add(&streams_, limits.streams) : 0;
+  if (stream && limits.streams > 0 && streams >= limits.streams) {
+    Leave(false);
     return TooMany("streams", streams, limits.streams, "--max-streams-per-connection");
-  call_rate_.Refill(limits.calls_per_second, now);
-  byte_rate_.Refill(limits.bytes_per_second, now);
-  const double calls = call_rate_.taken + 1 - std::max(1.0, limits.calls_per_second);
-  if (Lacks(calls, limits.calls_per_second))
-    return TooFast("calls", calls, limits.calls_per_second, "--calls-per-second-per-connection");
-  const double bytes = byte_rate_.taken - limits.bytes_per_second;
-  if (Lacks(bytes, limits.bytes_per_second))
-    return TooFast("bytes", bytes, limits.bytes_per_second, "--bytes-per-second-per-connection");
-  calls_.fetch_add(1, std::memory_order_relaxed);
-  if (stream) streams_.fetch_add(1, std::memory_order_relaxed);
-  if (limits.calls_per_second > 0) call_rate_.taken += 1;
+  }
+  if (limits.bytes_per_second > 0)
+    if (const Clock::duration wait = byte_rate_.Debt(now); wait > Clock::duration::zero()) {
+      Leave(stream);
+      return TooFast("bytes", wait, limits.bytes_per_second, "--bytes-per-second-per-connection");
+    }
+  if (limits.calls_per_second > 0)
+    if (const Clock::duration wait = call_rate_.TakeOrWait(1, limits.calls_per_second, now);
+        wait > Clock::duration::zero()) {
+      Leave(stream);
+      return TooFast("calls", wait, limits.calls_per_second, "--calls-per-second-per-connection");
+    }
   return {};
 }
 
@@ -83,10 +113,7 @@ void ConnectionUse::Leave(bool stream) {
 }
 
 void ConnectionUse::Moved(const UseLimits& limits, size_t bytes, TimePoint now) {
-  if (limits.bytes_per_second == 0) return;
-  const MutexLock lock(mutex_);
-  byte_rate_.Refill(limits.bytes_per_second, now);
-  byte_rate_.taken += static_cast<double>(bytes);
+  if (limits.bytes_per_second > 0) byte_rate_.Take(static_cast<double>(bytes), limits.bytes_per_second, now);
 }
 
 }  // namespace tilewire::rpc

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/array/status.h"
-#include "server/base/mutex.h"
 #include "server/base/time_source.h"
 
 namespace tilewire::rpc {
@@ -20,7 +20,7 @@ struct UseLimits {
 
 /// Calls that there are now, and token buckets of calls and bytes: each holds what a second brings, and at
 /// least one call. Bytes are known once they have come and gone (those of a small unary message when the call
-/// ends), so they leave a debt, and while there is one no call begins. Thread-safe; a leaf.
+/// ends), so they leave a debt, and while there is one no call begins. Thread-safe, without locks.
 class ConnectionUse {
  public:
   /// A call begins: RESOURCE_EXHAUSTED `BUSY` where one of `limits` is in its way, and then nothing is taken.
@@ -32,17 +32,23 @@ class ConnectionUse {
   void Moved(const UseLimits& limits, size_t bytes, TimePoint now);
 
  private:
-  /// Less what was taken; what time brings comes when somebody looks.
-  struct Bucket {
-    double taken = 0;  ///< of what it holds
-    TimePoint since;
+  /// When it will be full again, were nothing else taken, is all that there is to know of it (the generic
+  /// cell rate algorithm of ITU-T I.371). Less than a nanosecond's worth counts as nothing.
+  class Bucket {
+   public:
+    /// Takes that much, whatever there is.
+    void Take(double count, double per_second, TimePoint now);
+    /// Takes that much if it is there; else returns how long until it will be.
+    Clock::duration TakeOrWait(double count, double per_second, TimePoint now);
+    /// How long until no more is taken than it holds.
+    Clock::duration Debt(TimePoint now) const;
 
-    void Refill(double per_second, TimePoint now);
+   private:
+    std::atomic<int64_t> full_at_{0};  ///< nanoseconds
   };
 
-  Mutex mutex_;
-  std::atomic<int> calls_{0}, streams_{0};  ///< grow under the lock alone
-  Bucket call_rate_ TILEWIRE_GUARDED_BY(mutex_), byte_rate_ TILEWIRE_GUARDED_BY(mutex_);
+  std::atomic<int> calls_{0}, streams_{0};
+  Bucket call_rate_, byte_rate_;
 };
 
 }  // namespace tilewire::rpc
