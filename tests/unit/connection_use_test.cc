@@ -84,6 +84,14 @@ TEST(ConnectionUse, AsManyAsASecondBringsComeAtOnce) {
   }
 }
 
+TEST(ConnectionUse, LessThanOneASecond) {
+  ConnectionUse use;
+  const UseLimits limits{.calls_per_second = 0.5};
+  EXPECT_TRUE(use.Enter(limits, false, kStart).ok());
+  EXPECT_FALSE(use.Enter(limits, false, kStart + milliseconds(1999)).ok());
+  EXPECT_TRUE(use.Enter(limits, false, kStart + milliseconds(2000)).ok());
+}
+
 TEST(ConnectionUse, WhoIsRefusedTakesNothing) {
   ConnectionUse use;
   const UseLimits limits{.calls = 2, .streams = 1, .calls_per_second = 1, .bytes_per_second = 1000};
