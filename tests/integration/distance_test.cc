@@ -31,7 +31,7 @@ TestServer::Options FarToo(int connections) {
   TestServer::Options options;
   options.rpc.listen = {"127.0.0.1:0"};
   options.rpc.receive.distance_bytes = MemoryFor((connections + 3) * rpc::PlaceBytes(rpc::kMostWideBytes));
-  options.rpc.connections.longest_wait = std::chrono::minutes(1);  // for a machine that stands still
+  options.rpc.connections.acknowledge_within = std::chrono::minutes(1);  // for a machine that stands still
   return options;
 }
 

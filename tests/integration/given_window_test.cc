@@ -22,7 +22,9 @@ using rpc::FileDescriptor;
 using rpc::WindowClass;
 namespace http2 = bench::http2;
 
-constexpr std::chrono::milliseconds kEachWay{10};
+constexpr std::chrono::milliseconds kEachWay{13};
+/// As far as a server knows it that was kept from looking at the answer.
+constexpr std::chrono::milliseconds kAtLeast = 2 * kEachWay - std::chrono::milliseconds(10);
 constexpr int64_t kFirstWindow = 65535;  ///< of HTTP/2
 constexpr int kGiveUpMs = 60'000;        ///< never, but for a server that grants nothing
 const std::string kClientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -95,7 +97,7 @@ TestServer::Options Wide(int64_t places_bytes) {
   TestServer::Options options;
   options.rpc.listen = {"127.0.0.1:0"};
   options.rpc.receive.distance_bytes = (places_bytes / 45 + 1) * 64;
-  options.rpc.connections.longest_wait = std::chrono::minutes(1);  // for a machine that stands still
+  options.rpc.connections.acknowledge_within = std::chrono::minutes(1);  // for a machine that stands still
   return options;
 }
 
@@ -108,7 +110,7 @@ TEST(GivenWindow, IsThereBeforeAnythingIsSent) {
   client.Send(kClientPreface);
   client.SendFrame(http2::kSettings, 0, 0, {});
   client.TakeWindows();
-  EXPECT_GE(client.stream(), rpc::WindowNeeded(2 * kEachWay));
+  EXPECT_GE(client.stream(), rpc::WindowNeeded(kAtLeast));
   EXPECT_LE(client.stream(), rpc::kMostWideBytes);
   EXPECT_EQ(client.stream() % rpc::kLeastWideBytes, 0);
   EXPECT_EQ(client.connection(), client.stream()) << "else the connection's would be the limit";
@@ -123,7 +125,19 @@ TEST(GivenWindow, IsThatOfTheWholeWay) {
   client.Send(kClientPreface);
   client.SendFrame(http2::kSettings, 0, 0, {});
   client.TakeWindows();
-  EXPECT_GE(client.stream(), rpc::WindowNeeded(2 * kEachWay));
+  EXPECT_GE(client.stream(), rpc::WindowNeeded(kAtLeast));
+}
+
+/// No answer could make it wider: nobody waits for one, which would not come here.
+TEST(GivenWindow, IsTheWidestAtOnceWhereTcpSaysSo) {
+  auto options = Wide(4 * rpc::PlaceBytes(rpc::kMostWideBytes));
+  options.rpc.connections.acknowledge_within = std::chrono::hours(1);
+  TestServer server(options);
+  const Relay relay(server.address(), std::chrono::milliseconds(40), 0, bench::Handshake::kWithFirstBytes);
+  Grants client(FileDescriptor(http2::Connect(relay.address())));
+  client.Send(kClientPreface);
+  client.SendFrame(http2::kSettings, 0, 0, {});
+  EXPECT_TRUE(Eventually([&] { return server.observer().windows(WindowClass::kFar) == 1; }));
 }
 
 TEST(GivenWindow, IsWhatMemoryLeaves) {

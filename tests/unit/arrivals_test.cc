@@ -88,6 +88,13 @@ TEST_F(ArrivalsTest, TakeAnAnswerThatNobodyLookedFor) {
   EXPECT_EQ(windows_.at(1), kMostWideBytes);
 }
 
+TEST(TimeToAnswer, IsNoLongerThanItWasOnItsWay) {
+  EXPECT_EQ(TimeToAnswer(milliseconds(40), milliseconds(0)), milliseconds(40)) << "seen when it came";
+  EXPECT_EQ(TimeToAnswer(milliseconds(40), milliseconds(19)), milliseconds(40)) << "kernels count in ticks";
+  EXPECT_EQ(TimeToAnswer(milliseconds(450), milliseconds(448)), Clock::duration::zero());
+  EXPECT_EQ(TimeToAnswer(milliseconds(450), milliseconds(400)), milliseconds(46)) << "50, less a tick";
+}
+
 TEST_F(ArrivalsTest, DoNotWaitForOtherProtocols) {
   const FileDescriptor client = Arrive(1);
   Send(client, "GET / HTTP/1.1\r\n\r\n");

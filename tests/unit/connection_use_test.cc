@@ -123,6 +123,26 @@ TEST(ConnectionUse, ClocksThatStandStillOrGoBackBringNothing) {
   EXPECT_TRUE(use.Enter(limits, false, kStart + milliseconds(1000)).ok());
 }
 
+TEST(ConnectionUse, WhoIsRefusedIsInNobodysWay) {
+  ConnectionUse use;
+  const UseLimits limits{.calls = 2, .streams = 1};
+  ASSERT_TRUE(use.Enter(limits, true, kStart).ok());
+  std::atomic<bool> over{false};
+  std::thread streams([&] {
+    while (!over) EXPECT_FALSE(use.Enter(limits, true, kStart).ok());
+  });
+  int refused = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    if (use.Enter(limits, false, kStart).ok())
+      use.Leave(false);
+    else
+      ++refused;
+  }
+  over = true;
+  streams.join();
+  EXPECT_EQ(refused, 0);
+}
+
 TEST(ConnectionUse, ThreadsNeverShareAPlace) {
   ConnectionUse use;
   const UseLimits limits{.calls = 3, .bytes_per_second = 1e12};

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -16,21 +17,23 @@ enum class Weight : uint8_t { kLight, kHeavy };
 
 /// Counts since the connection came. Thread-safe.
 struct ConnectionAccount {
-  // What every call counts is together, as calls run on all cores.
-  alignas(64) std::atomic<uint64_t> calls{0};  ///< begun
-  ConnectionUse use;                           ///< of what --…-per-connection bound
-  std::atomic<uint64_t> failed{0};  ///< of the calls: refused, cancelled or unknown; nobody's work was done
-  std::atomic<uint64_t> message_bytes{0};  ///< of messages that calls took,
-  std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
-  std::atomic<uint64_t> turned_away{0};    ///< unary calls that were refused before their requests were here
-  std::atomic<double> round_trip_us{-1};   ///< when the connection came; < 0: nobody measured it
+  static constexpr size_t kLineBytes = 64;  ///< of a cache
+  // What all calls count is in one line, as they run on all cores; what they read is in the next.
+  alignas(kLineBytes) std::atomic<uint64_t> calls{0};  ///< begun
+  ConnectionUse use;                                   ///< of what --…-per-connection bound
+  std::atomic<uint64_t> message_bytes{0};              ///< of messages that calls took,
+  std::atomic<uint64_t> requests{0};      ///< and how many of these there were of unary calls, one of each
+  std::atomic<int> coming{0};             ///< unary calls whose messages are still on their way
+  std::atomic<int> heavy_in_a_row{0};     ///< calls since the last light one
+  std::atomic<bool> last_is_bulk{false};  ///< the last call was for a bulk job
+
+  alignas(kLineBytes) std::atomic<double> round_trip_us{-1};  ///< when it came; < 0: nobody measured it
   /// Of unary calls, by Weight (Throttle).
   const std::array<std::shared_ptr<Turn>, 2> turns{std::make_shared<Turn>(), std::make_shared<Turn>()};
-  std::atomic<int> coming{0};                  ///< unary calls whose messages are still on their way
-  std::atomic<int> heavy_in_a_row{0};          ///< calls since the last light one
-  std::atomic<bool> last_is_bulk{false};       ///< the last call was for a bulk job
   std::atomic<TimePoint> behind{TimePoint{}};  ///< until then messages may have waited in its socket
-  std::atomic<int64_t> window{0};  ///< bytes that each of its streams may send unread; 0: a near one
+  std::atomic<int64_t> window{0};        ///< bytes that each of its streams may send unread; 0: a near one
+  std::atomic<uint64_t> failed{0};       ///< calls refused, cancelled or unknown; nobody's work was done
+  std::atomic<uint64_t> turned_away{0};  ///< unary calls that were refused before their requests were here
 
   /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
   bool brings_heavy() const { return heavy_in_a_row.load(std::memory_order_relaxed) >= 8; }
@@ -50,6 +53,7 @@ struct ConnectionAccount {
       heavy_in_a_row.fetch_add(1, std::memory_order_relaxed);
   }
 };
+static_assert(offsetof(ConnectionAccount, last_is_bulk) < ConnectionAccount::kLineBytes);
 
 /// What one connection seems to cost, from its account and the bytes that its socket received. Both sums
 /// halve every kHalfLife, so that what is long over counts no more. Thread-compatible.

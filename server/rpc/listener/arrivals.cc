@@ -13,8 +13,14 @@ namespace tilewire::rpc {
 namespace {
 
 constexpr std::chrono::seconds kTellEvery{10};
+// By as much kernels mistake how long ago something came: a tick of 250 Hz.
+constexpr std::chrono::milliseconds kTick{4};
 
 }  // namespace
+
+Clock::duration TimeToAnswer(Clock::duration until_seen, Clock::duration quiet) {
+  return quiet < 5 * kTick ? until_seen : std::max(Clock::duration{}, until_seen - quiet - kTick);
+}
 
 bool Arrivals::Begin(Id id, FileDescriptor connection) {
   const int fd = connection.get();
@@ -27,35 +33,37 @@ bool Arrivals::Begin(Id id, FileDescriptor connection) {
                      send(fd, options_.greeting.data(), options_.greeting.size(),
                           MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(options_.greeting.size());
   if (asked)
-    waiting_[id] = {.connection = std::move(connection), .since = since};
+    asked_[id] = {.connection = std::move(connection), .since = since};
   else
     Hand(id, std::move(connection), {});
   return asked;
 }
 
 bool Arrivals::Came(Id id) {
-  const auto found = waiting_.find(id);
-  return found == waiting_.end() ? false : HandAnswered(found, Clock::now());
+  const auto found = asked_.find(id);
+  return found != asked_.end() && HandAnswered(found, Clock::now());
 }
 
-bool Arrivals::HandAnswered(Asked::iterator found, TimePoint now) {
-  const Acknowledged acknowledged = LookForAcknowledgement(found->second.connection.get());
+bool Arrivals::HandAnswered(Waiting::iterator found, TimePoint now) {
+  const int fd = found->second.connection.get();
+  const Acknowledged acknowledged = LookForAcknowledgement(fd);
   if (acknowledged == Acknowledged::kNotYet) return false;
-  HandAsked(found, acknowledged == Acknowledged::kYes ? now - found->second.since : Clock::duration{});
+  const bool answered = acknowledged == Acknowledged::kYes;
+  HandAsked(found, answered ? TimeToAnswer(now - found->second.since, SinceReceived(fd)) : Clock::duration{});
   return true;
 }
 
-void Arrivals::HandAsked(Asked::iterator found, Clock::duration answered_after) {
-  auto asked = waiting_.extract(found);
+void Arrivals::HandAsked(Waiting::iterator found, Clock::duration answered_after) {
+  auto asked = asked_.extract(found);
   Hand(asked.key(), std::move(asked.mapped().connection), answered_after);
 }
 
 std::vector<Arrivals::Id> Arrivals::GiveUp(TimePoint now) {
   std::vector<Id> late;
-  for (const auto& [id, waiting] : waiting_)
-    if (now - waiting.since >= longest_wait_) late.push_back(id);
-  for (const Id id : late) {
-    const auto found = waiting_.find(id);
+  for (auto it = asked_.begin(); it != asked_.end();) {
+    const auto found = it++;  // the others stay where they are when it goes
+    if (now - found->second.since < acknowledge_within_) continue;
+    late.push_back(found->first);
     // It may be here that nobody looked for so long.
     if (!HandAnswered(found, now)) HandAsked(found, {});
   }
@@ -63,7 +71,7 @@ std::vector<Arrivals::Id> Arrivals::GiveUp(TimePoint now) {
 }
 
 void Arrivals::Ended(Id id) {
-  waiting_.erase(id);
+  asked_.erase(id);
   places_.Return(id);
 }
 

@@ -32,6 +32,10 @@ struct Entrance {
   bool beyond = false;
 };
 
+/// How long an answer took that the server saw `until_seen` after the question, when nothing had come for
+/// `quiet`: where it was the server that did not look, no longer than it was on its way.
+Clock::duration TimeToAnswer(Clock::duration until_seen, Clock::duration quiet);
+
 /// For the listener's thread alone.
 class Arrivals {
  public:
@@ -42,11 +46,11 @@ class Arrivals {
   /// Told how far the other end of a connection is, and which window it gets, before it is handed over.
   using Measured = std::function<void(Id, Clock::duration round_trip, int64_t window)>;
 
-  /// `longest_wait`: for an answer to the greeting.
-  Arrivals(WindowOptions options, Clock::duration longest_wait, HandOver hand_over, Measured measured,
+  /// `acknowledge_within`: how long to wait for an answer to the greeting.
+  Arrivals(WindowOptions options, Clock::duration acknowledge_within, HandOver hand_over, Measured measured,
            ConnectionObserver* observer)
       : options_(std::move(options)),
-        longest_wait_(longest_wait),
+        acknowledge_within_(acknowledge_within),
         hand_over_(std::move(hand_over)),
         measured_(std::move(measured)),
         observer_(observer),
@@ -57,38 +61,39 @@ class Arrivals {
   void HandNear(FileDescriptor connection, bool beyond) {
     hand_over_(std::move(connection), {.beyond = beyond});
   }
-  /// One from beyond. Hands it over at once where no answer could tell more. Else returns true: Came is then
+  /// One from beyond. Hands it over at once where no answer could make its window wider, or nobody can be
+  /// asked. Else returns true: Came is then
   /// wanted for whatever comes in, until that returns true.
   bool Begin(Id id, FileDescriptor connection);
   /// Something came in. Whether it has been handed over.
   bool Came(Id id);
-  bool waiting(Id id) const { return waiting_.contains(id); }
-  /// Hands over those that have not answered for the longest wait, as far as they are by TCP. Returns which.
+  bool waiting(Id id) const { return asked_.contains(id); }
+  /// Hands over those that have not answered in time, as far as they are by TCP. Returns which.
   std::vector<Id> GiveUp(TimePoint now);
   /// The connection has ended: its place is free.
   void Ended(Id id);
   /// Closes those that were not handed over.
-  void Clear() { waiting_.clear(); }
+  void Clear() { asked_.clear(); }
 
  private:
-  struct Waiting {
+  struct Asked {
     FileDescriptor connection;
     TimePoint since;
   };
-  using Asked = std::unordered_map<Id, Waiting>;
+  using Waiting = std::unordered_map<Id, Asked>;
   /// Whether there is an answer, and it is handed over.
-  bool HandAnswered(Asked::iterator found, TimePoint now);
-  void HandAsked(Asked::iterator found, Clock::duration answered_after);
+  bool HandAnswered(Waiting::iterator found, TimePoint now);
+  void HandAsked(Waiting::iterator found, Clock::duration answered_after);
   /// Its round trip is TCP's, or the answer's if that took longer.
   void Hand(Id id, FileDescriptor connection, Clock::duration answered_after);
 
   const WindowOptions options_;
-  const Clock::duration longest_wait_;
+  const Clock::duration acknowledge_within_;
   const HandOver hand_over_;
   const Measured measured_;
   ConnectionObserver* const observer_;
   WindowPlaces places_;
-  Asked waiting_;
+  Waiting asked_;
   uint64_t narrowed_ = 0, narrowed_told_ = 0;
   TimePoint tell_next_{};
 };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,10 @@ namespace {
 // Asked of those who wait for other calls of theirs to end.
 constexpr int64_t kRetryMs = 250;
 constexpr int64_t kSecond = 1'000'000'000;
-// Centuries from now: a debt that nobody ever pays.
+// More than a century from now: a debt that nobody ever pays. With as much as is taken at once it stays in 64
+// bits.
 constexpr int64_t kNever = 4'000'000'000'000'000'000;
+constexpr double kMostAtOnce = 1e18;
 
 int64_t Nanoseconds(TimePoint now) {
   return std::chrono::nanoseconds(now.time_since_epoch()).count();
@@ -22,15 +25,18 @@ int64_t Nanoseconds(TimePoint now) {
 
 /// How long `per_second` takes to bring `count`. Rounded down: what holds so many takes them all.
 int64_t WorthOf(double count, double per_second) {
-  return static_cast<int64_t>(std::min(count * kSecond / per_second, 1e18));
+  return static_cast<int64_t>(std::min(count * kSecond / per_second, kMostAtOnce));
 }
 
-/// Counts one more, unless there are `most`; returns how many there were.
-int Add(std::atomic<int>* count, int most) {
-  int there = count->load(std::memory_order_relaxed);
-  while ((most == 0 || there < most) &&
-         !count->compare_exchange_weak(there, there + 1, std::memory_order_acquire)) {
+/// Counts one more. Returns how many there are where these are `most`, and then counts nothing; 0: no bound.
+std::optional<int> Add(std::atomic<int>* count, int most) {
+  if (most == 0) {
+    count->fetch_add(1, std::memory_order_acquire);
+    return std::nullopt;
   }
+  int there = count->load(std::memory_order_relaxed);
+  while (there < most)
+    if (count->compare_exchange_weak(there, there + 1, std::memory_order_acquire)) return std::nullopt;
   return there;
 }
 
@@ -85,13 +91,13 @@ Clock::duration ConnectionUse::Bucket::Debt(TimePoint now) const {
 }
 
 Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now) {
-  const int there = Add(&calls_, limits.calls);
-  if (limits.calls > 0 && there >= limits.calls)
-    return TooMany("calls", there, limits.calls, "--max-calls-per-connection");
-  const int streams = stream ? Add(&streams_, limits.streams) : 0;
-  if (stream && limits.streams > 0 && streams >= limits.streams) {
-    Leave(false);
-    return TooMany("streams", streams, limits.streams, "--max-streams-per-connection");
+  // Streams first: what one holds until it is refused for its call is in the way of no other call.
+  if (stream)
+    if (const auto streams = Add(&streams_, limits.streams))
+      return TooMany("streams", *streams, limits.streams, "--max-streams-per-connection");
+  if (const auto calls = Add(&calls_, limits.calls)) {
+    if (stream) streams_.fetch_sub(1, std::memory_order_release);
+    return TooMany("calls", *calls, limits.calls, "--max-calls-per-connection");
   }
   if (limits.bytes_per_second > 0)
     if (const Clock::duration wait = byte_rate_.Debt(now); wait > Clock::duration::zero()) {

@@ -13,7 +13,7 @@ struct ConnectionLimits {
   double handshake_seconds = 10;  ///< until a client must have begun HTTP/2
   /// Until a client that has not acknowledged the server's SETTINGS is as far as TCP says: several of the
   /// longest round trips that anything is promised for.
-  std::chrono::milliseconds longest_wait{400};
+  std::chrono::milliseconds acknowledge_within{400};
   int most_failed_calls = 10'000;  ///< of one connection, where those of ten seconds ago count half
   int64_t memory_bytes = 0;        ///< resident memory from which connections are shed; 0: what cgroups say
 };

@@ -62,7 +62,7 @@ void PrepareTcp(int fd) {
 Listener::Listener(const ConnectionLimits& limits, uint64_t open_files, ConnectionObserver* observer,
                    MemoryWatch::Read memory)
     : open_files_(open_files),
-      longest_wait_(limits.longest_wait),
+      acknowledge_within_(limits.acknowledge_within),
       observer_(observer),
       connections_(limits, observer),
       memory_(limits.memory_bytes, std::move(memory)) {}
@@ -102,7 +102,7 @@ Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
 
 void Listener::Start(HandOver hand_over, WindowOptions windows) {
   arrivals_ = std::make_unique<Arrivals>(
-      std::move(windows), longest_wait_, std::move(hand_over),
+      std::move(windows), acknowledge_within_, std::move(hand_over),
       [this](Connections::Id id, Clock::duration round_trip, int64_t window) {
         connections_.SetDistance(id, round_trip, window);
       },

@@ -81,7 +81,7 @@ class Listener {
   void Pause();
 
   const uint64_t open_files_;
-  const Clock::duration longest_wait_;  ///< for an answer
+  const Clock::duration acknowledge_within_;
   ConnectionObserver* const observer_;
   std::vector<ListeningSockets> listening_;
   std::vector<std::string> addresses_;

@@ -31,6 +31,13 @@ int64_t UnreadBytes(int fd) {
   return ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
+Clock::duration SinceReceived(int fd) {
+  tcp_info info{};
+  const bool known =
+      Ask(fd, &info) >= offsetof(tcp_info, tcpi_last_data_recv) + sizeof info.tcpi_last_data_recv;
+  return std::chrono::milliseconds(known ? info.tcpi_last_data_recv : 0);
+}
+
 Clock::duration TcpRoundTrip(int fd) {
   tcp_info info{};
   const bool known = Ask(fd, &info) >= offsetof(tcp_info, tcpi_rtt) + sizeof info.tcpi_rtt;

@@ -11,6 +11,8 @@ namespace tilewire::rpc {
 uint64_t ReceivedBytes(int fd);
 /// Bytes that came in and that nobody has read. Zero where nobody knows.
 int64_t UnreadBytes(int fd);
+/// How long ago the last of them came, to some milliseconds. Zero where it is not known.
+Clock::duration SinceReceived(int fd);
 /// The smoothed round trip, of the handshake at first. Zero where it is not known.
 Clock::duration TcpRoundTrip(int fd);
 
