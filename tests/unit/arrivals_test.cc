@@ -3,6 +3,7 @@
 #include "server/rpc/listener/arrivals.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -11,6 +12,8 @@
 #include <string>
 
 #include "server/rpc/listener/round_trip.h"
+#include "server/rpc/listener/tcp_facts.h"
+#include "tests/unit/waiting.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -93,6 +96,26 @@ TEST(TimeToAnswer, IsNoLongerThanItWasOnItsWay) {
   EXPECT_EQ(TimeToAnswer(milliseconds(40), milliseconds(19)), milliseconds(40)) << "kernels count in ticks";
   EXPECT_EQ(TimeToAnswer(milliseconds(450), milliseconds(448)), Clock::duration::zero());
   EXPECT_EQ(TimeToAnswer(milliseconds(450), milliseconds(400)), milliseconds(46)) << "50, less a tick";
+}
+
+TEST(SinceReceived, IsCountedOfTcpAlone) {
+  const FileDescriptor listening(socket(AF_INET, SOCK_STREAM, 0)), client(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listening.get(), any, bytes), 0);
+  ASSERT_EQ(listen(listening.get(), 1), 0);
+  ASSERT_EQ(getsockname(listening.get(), any, &bytes), 0);
+  ASSERT_EQ(connect(client.get(), any, bytes), 0);
+  const FileDescriptor server(accept(listening.get(), nullptr, nullptr));
+  ASSERT_EQ(send(client.get(), "x", 1, 0), 1);
+  EXPECT_TRUE(testing::Eventually([&] { return SinceReceived(server.get()) >= milliseconds(50); }));
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const FileDescriptor one(ends[0]), other(ends[1]);
+  EXPECT_EQ(SinceReceived(one.get()), Clock::duration::zero());
 }
 
 TEST_F(ArrivalsTest, DoNotWaitForOtherProtocols) {
