@@ -160,6 +160,46 @@ TEST(ConnectionLimits, BytesOfSmallMessagesToo) {
   server.ExpectIdle();
 }
 
+int PushbackMs(const std::shared_ptr<grpc::Channel>& channel) {
+  const Told told = DescribeBy(channel);
+  EXPECT_EQ(told.status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << told.status.error_message();
+  return told.pushback.empty() ? 0 : std::stoi(told.pushback);
+}
+
+TEST(ConnectionLimits, ResultsOfStreamsWhetherOrNotTheyEndWell) {
+  constexpr int64_t kBytes = 40'000'000;  // more than flow control lets through
+  ManualTime time;
+  TestServer::Options options;
+  options.engine.time = &time;
+  options.rpc.connection_use = {.bytes_per_second = 100'000};
+  TestServer server(options);
+  ArrayCaller owner(server), whole(server), some(server);  // a connection each
+  const auto put = owner.Put(PutOpen(v1::DTYPE_U8, {kBytes}), std::string(kBytes, 'x'));
+  ASSERT_TRUE(put.status.ok()) << put.status.error_message();
+  EXPECT_EQ(whole.Get(put.id).bytes.size(), size_t{kBytes});
+  const int of_all = PushbackMs(whole.channel);
+  EXPECT_GE(of_all, 399'000);
+  EXPECT_LE(of_all, 400'000) << "once, and messages around them";
+  v1::GetRequest request;
+  request.set_array(put.id);
+  const auto context = some.Context();
+  const auto stream = some.arrays->Get(context.get(), request);
+  v1::ExecuteResponse response;
+  for (size_t came = 0; came < 5'000'000 && stream->Read(&response);) came += response.chunk().data().size();
+  context->TryCancel();
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::CANCELLED);
+  const int of_some = PushbackMs(some.channel);
+  EXPECT_GE(of_some, 35'000) << "all but the last message, and a second's worth";
+  EXPECT_LE(of_some, of_all);
+  time.Advance(std::chrono::minutes(10));
+  EXPECT_TRUE(owner.Delete(put.id).ok());
+  server.ExpectIdle();
+  int told = 0;
+  for (const auto& record : server.observer().records())
+    told += record.method == "Arrays.Get" && record.bytes_out >= 4'000'000 ? 1 : 0;
+  EXPECT_EQ(told, 2) << "of logs and audit";
+}
+
 TEST(ConnectionLimits, UnixSocketsHaveNoneSinceNobodyCanTellTheirsApart) {
   const Files files;
   ManualTime time;

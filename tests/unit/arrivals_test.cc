@@ -55,17 +55,17 @@ class ArrivalsTest : public ::testing::Test {
 
 TEST_F(ArrivalsTest, WaitForTheAnswer) {
   const FileDescriptor client = Arrive(1);
-  EXPECT_FALSE(arrivals_.Came(1)) << "nothing came";
+  EXPECT_FALSE(arrivals_.Came(1, Clock::now())) << "nothing came";
   Send(client, kUnanswered);
-  EXPECT_FALSE(arrivals_.Came(1)) << "no answer";
+  EXPECT_FALSE(arrivals_.Came(1, Clock::now())) << "no answer";
   EXPECT_TRUE(arrivals_.waiting(1));
   EXPECT_EQ(handed_over_, 0);
   Send(client, kAnswer);
-  EXPECT_TRUE(arrivals_.Came(1));
+  EXPECT_TRUE(arrivals_.Came(1, Clock::now()));
   EXPECT_EQ(handed_over_, 1);
   EXPECT_GT(round_trips_.at(1), Clock::duration::zero());
   EXPECT_FALSE(arrivals_.waiting(1));
-  EXPECT_FALSE(arrivals_.Came(1)) << "it is handed over once";
+  EXPECT_FALSE(arrivals_.Came(1, Clock::now())) << "it is handed over once";
   EXPECT_EQ(handed_over_, 1);
 }
 
@@ -91,11 +91,25 @@ TEST_F(ArrivalsTest, TakeAnAnswerThatNobodyLookedFor) {
   EXPECT_EQ(windows_.at(1), kMostWideBytes);
 }
 
-TEST(TimeToAnswer, IsNoLongerThanItWasOnItsWay) {
-  EXPECT_EQ(TimeToAnswer(milliseconds(40), milliseconds(0)), milliseconds(40)) << "seen when it came";
-  EXPECT_EQ(TimeToAnswer(milliseconds(40), milliseconds(19)), milliseconds(40)) << "kernels count in ticks";
-  EXPECT_EQ(TimeToAnswer(milliseconds(450), milliseconds(448)), Clock::duration::zero());
-  EXPECT_EQ(TimeToAnswer(milliseconds(450), milliseconds(400)), milliseconds(46)) << "50, less a tick";
+TEST(CameAt, IsAsLateAsIsKnown) {
+  const TimePoint start = TimePoint() + std::chrono::hours(1);
+  const auto at = [&](int ms) { return start + milliseconds(ms); };
+  EXPECT_EQ(CameAt(at(40), at(40), milliseconds(0)), at(40)) << "the listener waited for it";
+  EXPECT_EQ(CameAt(at(40), at(40), milliseconds(19)), at(40)) << "kernels count in ticks";
+  EXPECT_EQ(CameAt(at(1), at(3), milliseconds(0)), at(1)) << "the listener saw to others";
+  EXPECT_EQ(CameAt(at(1), at(31), milliseconds(4)), at(23)) << "it did for long: the kernel knows better";
+  EXPECT_EQ(CameAt(at(450), at(450), milliseconds(400)), at(46)) << "it stood still: 50, less a tick";
+}
+
+/// The listener's thread saw to others meanwhile, for all it knows.
+TEST_F(ArrivalsTest, AreNoFartherThanIsKnown) {
+  const auto before = Clock::now();
+  const FileDescriptor client = Arrive(1);
+  Send(client, kUnanswered + kAnswer);
+  EXPECT_TRUE(arrivals_.Came(1, before));
+  EXPECT_EQ(handed_over_, 1);
+  EXPECT_EQ(round_trips_.at(1), Clock::duration::zero());
+  EXPECT_EQ(windows_.at(1), 0);
 }
 
 TEST(SinceReceived, IsCountedOfTcpAlone) {
@@ -121,7 +135,7 @@ TEST(SinceReceived, IsCountedOfTcpAlone) {
 TEST_F(ArrivalsTest, DoNotWaitForOtherProtocols) {
   const FileDescriptor client = Arrive(1);
   Send(client, "GET / HTTP/1.1\r\n\r\n");
-  EXPECT_TRUE(arrivals_.Came(1));
+  EXPECT_TRUE(arrivals_.Came(1, Clock::now()));
   EXPECT_EQ(windows_.at(1), 0);
 }
 

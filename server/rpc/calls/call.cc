@@ -111,7 +111,7 @@ void Call::Ended(const Status& status, std::optional<Timing> timing) {
     // A joined stream tells only that it was there.
     timing = job && stream_number() == 0 ? TimingOf(*job) : Timing();
   }
-  record_.End(status, *std::move(timing));
+  record_.End(status, *std::move(timing), is_stream());
   AddRetryPushback(status, &context_);
 }
 

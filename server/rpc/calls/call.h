@@ -62,11 +62,12 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   bool InputEndedEarly() { return cancellation_.InputEndedEarly(); }
   /// The status to report: what ended the call early, if anything did, else `status`.
   Status FinalStatus(const Status& status) const;
-  /// As Record::Took and SetArrived.
+  /// As Record::Took, Left and SetArrived.
   void Took(size_t message_bytes) {
     message_bytes_ = message_bytes;
     record_.Took(message_bytes, is_stream());
   }
+  void Left(uint64_t bytes) { record_.Left(bytes); }
   void SetArrived(TimePoint arrived) { record_.SetArrived(arrived); }
   /// Its headers came, its message did not: BUSY, for little, where it is a heavy one, most likely
   /// (ConnectionAccount::brings_heavy), and too many of those wait, or a light one, most likely, which would

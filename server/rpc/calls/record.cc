@@ -57,14 +57,14 @@ Timing Record::WithDistance(Timing timing) const {
   return timing;
 }
 
-void Record::End(const Status& status, Timing timing) {
+void Record::End(const Status& status, Timing timing, bool of_stream) {
   told_.status = status;
   told_.timing = std::move(timing);
   told_.timing.spans.clear();
   LastTo(Clock::now(), arrived_, &told_.timing);
   told_.bytes_in = told_.timing.bytes_in;
-  told_.bytes_out = status.ok() ? told_.timing.bytes_out : 0;
-  Moved(unmoved_ + told_.bytes_out);
+  told_.bytes_out = status.ok() ? told_.timing.bytes_out : left_;
+  if (!of_stream) Moved(unmoved_ + told_.bytes_out);
 }
 
 void Record::Moved(uint64_t bytes) const {

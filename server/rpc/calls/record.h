@@ -48,8 +48,14 @@ class Record {
     else
       Moved(message_bytes);
   }
-  /// How it ended, as its client is told. `timing`: of its job, where it ran one.
-  void End(const Status& status, Timing timing);
+  /// That many bytes of results left by a stream.
+  void Left(uint64_t bytes) {
+    left_ += bytes;
+    Moved(bytes);
+  }
+  /// How it ended, as its client is told. `timing`: of its job, where it ran one. Of a stream all that moved
+  /// is counted already.
+  void End(const Status& status, Timing timing, bool of_stream);
   const Status& status() const { return told_.status; }
   void SetStatus(const Status& status) { told_.status = status; }
   /// Once, when nothing of it is left.
@@ -68,6 +74,7 @@ class Record {
   CallRecord told_;
   std::shared_ptr<ConnectionAccount> account_;
   int64_t window_ = 0;    ///< 0: not of a stream
+  uint64_t left_ = 0;     ///< bytes of results, of a stream
   uint64_t unmoved_ = 0;  ///< bytes of its message that are not counted yet
 };
 

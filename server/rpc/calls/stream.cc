@@ -50,6 +50,7 @@ QueueTask<bool> SendPiece(StreamCall& call, const engine::OutputPiece& piece, si
     if (!co_await Write(call, message.Build())) co_return false;
     span.end = Clock::now();
     call.idle_watch().bytes_written.fetch_add(bytes);
+    call.Left(bytes);
     call.job->CountMoved(bytes);
     call.job->AddSpan(span);
   }
@@ -80,16 +81,19 @@ Task<Status> SendOutput(StreamCall& call, size_t chunk_bytes, std::vector<std::s
 QueueTask<Status> SendResult(StreamCall& call, std::vector<std::string> inlined) {
   const engine::Operation& operation = call.job->operation();
   v1::ExecuteResponse response;
+  uint64_t bytes = 0;
   for (size_t i = 0; i < operation.results().size(); ++i) {
     v1::ArrayResult* const array = response.mutable_result()->add_results();
     DescribeResult(*call.job, i, array);
     if (!call.job->hands_out()) continue;
     call.job->CountCopied(kResponseCopies * inlined[i].size());
+    bytes += inlined[i].size();
     array->set_data(std::move(inlined[i]));
   }
   response.mutable_result()->set_numeric_version(std::string(operation.numeric_version()));
   ToProto(call.TimingOf(*call.job), response.mutable_result()->mutable_timing());
   if (!co_await Write(call, response)) co_return Disconnected();
+  call.Left(bytes);
   co_return Status();
 }
 

@@ -50,7 +50,7 @@ Detached UnknownMethods::Refuse(std::unique_ptr<Unknown> call) {
                          .value = record.method(),
                          .allowed = "a method of tilewire.v1.Kernels, Arrays, Regions or Device"});
     co_await Operation([&](void* tag) { call->stream.Finish(ToGrpc(status), tag); });
-    record.End(status, Timing());
+    record.End(status, Timing(), /*of_stream=*/true);
     record.Tell();
   }
   call.reset();

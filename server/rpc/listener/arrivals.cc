@@ -18,8 +18,10 @@ constexpr std::chrono::milliseconds kTick{4};
 
 }  // namespace
 
-Clock::duration TimeToAnswer(Clock::duration until_seen, Clock::duration quiet) {
-  return quiet < 5 * kTick ? until_seen : std::max(Clock::duration{}, until_seen - quiet - kTick);
+TimePoint CameAt(TimePoint after, TimePoint now, Clock::duration quiet) {
+  const TimePoint known = now - quiet - kTick;
+  // Whoever stood still while he waited knows nothing.
+  return quiet >= 5 * kTick ? known : std::max(after, known);
 }
 
 bool Arrivals::Begin(Id id, FileDescriptor connection) {
@@ -39,17 +41,18 @@ bool Arrivals::Begin(Id id, FileDescriptor connection) {
   return asked;
 }
 
-bool Arrivals::Came(Id id) {
+bool Arrivals::Came(Id id, TimePoint after) {
   const auto found = asked_.find(id);
-  return found != asked_.end() && HandAnswered(found, Clock::now());
+  return found != asked_.end() && HandAnswered(found, after, Clock::now());
 }
 
-bool Arrivals::HandAnswered(Waiting::iterator found, TimePoint now) {
+bool Arrivals::HandAnswered(Waiting::iterator found, TimePoint after, TimePoint now) {
   const int fd = found->second.connection.get();
   const Acknowledged acknowledged = LookForAcknowledgement(fd);
   if (acknowledged == Acknowledged::kNotYet) return false;
   const bool answered = acknowledged == Acknowledged::kYes;
-  HandAsked(found, answered ? TimeToAnswer(now - found->second.since, SinceReceived(fd)) : Clock::duration{});
+  HandAsked(found,
+            answered ? CameAt(after, now, SinceReceived(fd)) - found->second.since : Clock::duration{});
   return true;
 }
 
@@ -65,7 +68,7 @@ std::vector<Arrivals::Id> Arrivals::GiveUp(TimePoint now) {
     if (now - found->second.since < acknowledge_within_) continue;
     late.push_back(found->first);
     // It may be here that nobody looked for so long.
-    if (!HandAnswered(found, now)) HandAsked(found, {});
+    if (!HandAnswered(found, now, now)) HandAsked(found, {});
   }
   return late;
 }

@@ -32,9 +32,10 @@ struct Entrance {
   bool beyond = false;
 };
 
-/// How long an answer took that the server saw `until_seen` after the question, when nothing had come for
-/// `quiet`: where it was the server that did not look, no longer than it was on its way.
-Clock::duration TimeToAnswer(Clock::duration until_seen, Clock::duration quiet);
+/// When something came, at the earliest: no sooner than the listener knows, `after`, by how it looks, and
+/// than the kernel does, by which nothing has come for `quiet` now. So a server that did not look makes
+/// nobody far.
+TimePoint CameAt(TimePoint after, TimePoint now, Clock::duration quiet);
 
 /// For the listener's thread alone.
 class Arrivals {
@@ -65,8 +66,8 @@ class Arrivals {
   /// asked. Else returns true: Came is then
   /// wanted for whatever comes in, until that returns true.
   bool Begin(Id id, FileDescriptor connection);
-  /// Something came in. Whether it has been handed over.
-  bool Came(Id id);
+  /// Something came in, no sooner than `after`. Whether it has been handed over.
+  bool Came(Id id, TimePoint after);
   bool waiting(Id id) const { return asked_.contains(id); }
   /// Hands over those that have not answered in time, as far as they are by TCP. Returns which.
   std::vector<Id> GiveUp(TimePoint now);
@@ -82,7 +83,7 @@ class Arrivals {
   };
   using Waiting = std::unordered_map<Id, Asked>;
   /// Whether there is an answer, and it is handed over.
-  bool HandAnswered(Waiting::iterator found, TimePoint now);
+  bool HandAnswered(Waiting::iterator found, TimePoint after, TimePoint now);
   void HandAsked(Waiting::iterator found, Clock::duration answered_after);
   /// Its round trip is TCP's, or the answer's if that took longer.
   void Hand(Id id, FileDescriptor connection, Clock::duration answered_after);

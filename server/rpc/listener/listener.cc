@@ -24,6 +24,7 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
+constexpr std::chrono::microseconds kAtOnce{20};      // a wait for what was there already takes less
 constexpr std::chrono::milliseconds kLookEvery{250};  // unless memory grows
 constexpr int kWatchMs = 50, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
 
@@ -134,6 +135,7 @@ Result<std::vector<FileDescriptor>> Listener::DialAll() {
 void Listener::Run() {
   pthread_setname_np(pthread_self(), "tw-accept");
   std::array<epoll_event, 256> events{};
+  TimePoint looked = Clock::now();
   for (;;) {
     LookAfterAll();
     for (const Connections::Id late : arrivals_->GiveUp(Clock::now())) WatchEnd(late);
@@ -141,7 +143,12 @@ void Listener::Run() {
     // Nobody is there to be looked after: asleep.
     const bool asleep = connections_.empty() && trims_left_ == 0;
     const int wait_ms = asleep ? -1 : WatchAgainMs();
+    const TimePoint before = Clock::now();
     const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
+    const TimePoint now = Clock::now();
+    // What was there already may have come while others were seen to.
+    const TimePoint after = now - before < kAtOnce ? looked : now;
+    looked = now;
     if (count < 0 && errno != EINTR) Pause();
     // What somebody new sends may be much within a moment.
     if (count > 0) watch_next_ = std::min(watch_next_, last_watch_ + std::chrono::milliseconds(kWatchSoonMs));
@@ -151,17 +158,17 @@ void Listener::Run() {
       if (key >= kFirstSocket) {
         AcceptFrom(sockets_[key - kFirstSocket]);
       } else {
-        Told(key, events[static_cast<size_t>(i)].events);
+        Told(key, events[static_cast<size_t>(i)].events, after);
       }
     }
   }
 }
 
-void Listener::Told(Connections::Id id, uint32_t events) {
+void Listener::Told(Connections::Id id, uint32_t events, TimePoint after) {
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 || !arrivals_->waiting(id)) {
     arrivals_->Ended(id);
     connections_.Remove(id);
-  } else if (arrivals_->Came(id)) {
+  } else if (arrivals_->Came(id, after)) {
     WatchEnd(id);
   }
 }

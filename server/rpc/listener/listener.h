@@ -68,8 +68,8 @@ class Listener {
   /// Takes what waits at a socket, some of it.
   void AcceptFrom(int socket);
   void Take(FileDescriptor connection, const sockaddr_storage& from);
-  /// Something came in, or it has ended.
-  void Told(Connections::Id id, uint32_t events);
+  /// Something came in, no sooner than `after`, or it has ended.
+  void Told(Connections::Id id, uint32_t events, TimePoint after);
   /// Ends alone are of interest from now on.
   void WatchEnd(Connections::Id id);
   std::optional<Refusal> Judge(int fd, const Peer& peer);
