@@ -103,7 +103,7 @@ TEST(Distance, IsToldInTheTiming) {
   EXPECT_GE(reply->reply.round_trip_us, 20'000) << "asked for, because it decides on connections";
   EXPECT_GE(timing.streams, 2u) << "up to 4; who comes when all is sent is done without";
   ASSERT_TRUE(timing.round_trip_us && timing.window_share);
-  EXPECT_GE(*timing.round_trip_us, 20'000);
+  EXPECT_GE(*timing.round_trip_us, 10'000) << "at the least, as the listener knows it";
   EXPECT_GT(*timing.window_share, 0);
   EXPECT_LE(*timing.window_share, 1);
   const auto near = client::Client::Connect(server.address()).Rmse(source, source);

@@ -61,14 +61,14 @@ void Arrivals::HandAsked(Waiting::iterator found, Clock::duration answered_after
   Hand(asked.key(), std::move(asked.mapped().connection), answered_after);
 }
 
-std::vector<Arrivals::Id> Arrivals::GiveUp(TimePoint now) {
+std::vector<Arrivals::Id> Arrivals::GiveUp(TimePoint after, TimePoint now) {
   std::vector<Id> late;
   for (auto it = asked_.begin(); it != asked_.end();) {
     const auto found = it++;  // the others stay where they are when it goes
     if (now - found->second.since < acknowledge_within_) continue;
     late.push_back(found->first);
     // It may be here that nobody looked for so long.
-    if (!HandAnswered(found, now, now)) HandAsked(found, {});
+    if (!HandAnswered(found, after, now)) HandAsked(found, {});
   }
   return late;
 }

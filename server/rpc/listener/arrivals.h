@@ -69,8 +69,9 @@ class Arrivals {
   /// Something came in, no sooner than `after`. Whether it has been handed over.
   bool Came(Id id, TimePoint after);
   bool waiting(Id id) const { return asked_.contains(id); }
-  /// Hands over those that have not answered in time, as far as they are by TCP. Returns which.
-  std::vector<Id> GiveUp(TimePoint now);
+  /// Hands over those that have not answered in time, as far as they are by TCP, but for those whose answers
+  /// came after `after`, when it was last looked. Returns which.
+  std::vector<Id> GiveUp(TimePoint after, TimePoint now);
   /// The connection has ended: its place is free.
   void Ended(Id id);
   /// Closes those that were not handed over.

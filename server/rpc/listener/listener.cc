@@ -24,7 +24,6 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
-constexpr std::chrono::microseconds kAtOnce{20};      // a wait for what was there already takes less
 constexpr std::chrono::milliseconds kLookEvery{250};  // unless memory grows
 constexpr int kWatchMs = 50, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
 
@@ -138,17 +137,19 @@ void Listener::Run() {
   TimePoint looked = Clock::now();
   for (;;) {
     LookAfterAll();
-    for (const Connections::Id late : arrivals_->GiveUp(Clock::now())) WatchEnd(late);
+    for (const Connections::Id late : arrivals_->GiveUp(looked, Clock::now())) WatchEnd(late);
     GiveBack();
     // Nobody is there to be looked after: asleep.
     const bool asleep = connections_.empty() && trims_left_ == 0;
     const int wait_ms = asleep ? -1 : WatchAgainMs();
-    const TimePoint before = Clock::now();
-    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
-    const TimePoint now = Clock::now();
-    // What was there already may have come while others were seen to.
-    const TimePoint after = now - before < kAtOnce ? looked : now;
-    looked = now;
+    // What is there already may have come while others were seen to, and more of that than is taken at once.
+    TimePoint after = looked;
+    int count = epoll_wait(epoll_.get(), events.data(), events.size(), 0);
+    if (count == 0) {
+      count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms);
+      after = Clock::now();
+    }
+    if (count < static_cast<int>(events.size())) looked = Clock::now();
     if (count < 0 && errno != EINTR) Pause();
     // What somebody new sends may be much within a moment.
     if (count > 0) watch_next_ = std::min(watch_next_, last_watch_ + std::chrono::milliseconds(kWatchSoonMs));
