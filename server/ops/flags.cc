@@ -102,7 +102,8 @@ void AddEngineFlags(std::vector<Flag>* flags) {
                          "those of up to 32 KiB for a quarter; 0: any time"));
   flags->push_back(Seconds("idle-seconds", &Config::idle_seconds, 0.1, 86400,
                            "Seconds within which a stream must carry a block, or lose its job; N times as "
-                           "long for one of N streams"));
+                           "long for one of N streams; the message of a unary call has that and as "
+                           "long as 4 MiB take at --least-rate"));
 }
 
 void AddStoreFlags(std::vector<Flag>* flags) {

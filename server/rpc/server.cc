@@ -6,6 +6,7 @@
 
 #include "server/base/mutex.h"
 #include "server/rpc/calls/context.h"
+#include "server/rpc/calls/message_watch.h"
 #include "server/rpc/grpc_servers.h"
 #include "server/rpc/health.h"
 #include "server/rpc/identity/tokens.h"
@@ -58,6 +59,7 @@ class ServerImpl final : public Server {
 
   const ServerOptions options_;
   CallContext shared_;
+  std::unique_ptr<MessageWatch> message_watch_;
   std::unique_ptr<GrpcServers> servers_;
   bool shut_down_ = false;
   Mutex health_mutex_;                    ///< health may be told while the server goes away
@@ -99,6 +101,8 @@ Status ServerImpl::Listen() {
                  }});
   if (!servers) return servers.error();
   servers_ = *std::move(servers);
+  message_watch_ = std::make_unique<MessageWatch>(&shared_.running, &shared_.engine->timer(),
+                                                  options_.idle_seconds, options_.least_rate);
   SetLive(true);
   SetReady(true);
   shared_.credentials->Start();
@@ -126,6 +130,7 @@ void ServerImpl::Shutdown(TimePoint until) {
   probe_.reset();
   // First, because gRPC would cut what still runs, and nobody could tell that from clients going away.
   shared_.running.EndAll(until);
+  message_watch_.reset();
   // Before gRPC goes: it takes no connection any more, and would not close what it is handed.
   listener_->Stop();
   servers_->Shutdown();

@@ -21,7 +21,7 @@ set(rpc_transport
     rpc/transport/tls_credentials.cc rpc/transport/transport.cc)
 set(rpc_calls
     rpc/calls/arrays.cc rpc/calls/backlog.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc
-    rpc/calls/done_rate.cc rpc/calls/excess.cc rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/known_requests.cc rpc/calls/metadata.cc rpc/calls/own_streams.cc rpc/calls/record.cc rpc/calls/regions.cc
+    rpc/calls/done_rate.cc rpc/calls/excess.cc rpc/calls/execute.cc rpc/calls/feed.cc rpc/calls/known_requests.cc rpc/calls/message_watch.cc rpc/calls/metadata.cc rpc/calls/own_streams.cc rpc/calls/record.cc rpc/calls/regions.cc
     rpc/calls/passage.cc rpc/calls/running.cc rpc/calls/stream.cc rpc/calls/throttle.cc rpc/calls/turns.cc rpc/calls/unary.cc
     rpc/calls/unary_request.cc rpc/calls/unknown.cc)
 tilewire_library(rpc SOURCES ${rpc_conversions} ${rpc_listener} ${rpc_transport} ${rpc_calls} rpc/drain.cc rpc/health.cc rpc/library_log.cc rpc/policy_words.cc rpc/server.cc rpc/grpc_server.cc rpc/grpc_servers.cc rpc/services.cc

@@ -39,7 +39,7 @@ TEST(UnaryHeaders, ACallThatIsGivenUpBeforeItsMessageIsOnRecord) {
 }
 
 TEST(UnaryHeaders, TheEndOfAServerWaitsForNoMessage) {
-  Program program({"--device", "cpu", "--listen", "localhost:0", "--drain-seconds", "0.1"});
+  Program program({"--device", "cpu", "--listen", "localhost:0"});
   ByteCall call(ConnectTo(program.Ready()[0]), kRmse);
   call.Start();
   program.Signal(SIGTERM);

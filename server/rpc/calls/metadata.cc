@@ -69,10 +69,10 @@ std::optional<CertificateNames> CertificateOf(const grpc::ServerContextBase& con
 
 /// When the client's deadline is. Not by the wall clock, which may be set while the call runs.
 TimePoint DeadlineOf(const grpc::ServerContextBase& context) {
-  constexpr int64_t kLongest = int64_t{365} * 24 * 3600;  // seconds; later is never
+  constexpr int64_t kNever = int64_t{365} * 24 * 3600;  // seconds; later is never
   const gpr_timespec deadline = context.raw_deadline();
   const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
-  if (left.tv_sec > kLongest) return TimePoint::max();
+  if (left.tv_sec > kNever) return TimePoint::max();
   return Clock::now() + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 

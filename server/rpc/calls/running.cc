@@ -19,7 +19,7 @@ void RunningCalls::Begin(std::weak_ptr<Endable> call) {
   const Endable* const key = call.lock().get();
   const MutexLock lock(mutex_);
   ++active_;
-  calls_.emplace(key, std::move(call));
+  calls_.emplace(key, Running{.call = std::move(call)});
 }
 
 void RunningCalls::BeginShort() {
@@ -37,12 +37,31 @@ void RunningCalls::EndShort() {
   End(nullptr);
 }
 
+void RunningCalls::CutUnopened(TimePoint now, Clock::duration within, const Status& why) {
+  std::vector<std::shared_ptr<Endable>> looked_at,
+      late;  // let go of without the lock, since that may end them
+  {
+    const MutexLock lock(mutex_);
+    looked_at.reserve(calls_.size());
+    for (auto& [key, running] : calls_) {
+      auto call = running.call.lock();
+      if (!call) continue;
+      if (call->waits_for_open()) {
+        if (running.waits_since == TimePoint()) running.waits_since = now;
+        if (now - running.waits_since >= within) late.push_back(call);
+      }
+      looked_at.push_back(std::move(call));
+    }
+  }
+  for (const auto& call : late) call->End(why, true);
+}
+
 void RunningCalls::TellAll(bool cut) {
   std::vector<std::shared_ptr<Endable>> running;
   {
     const MutexLock lock(mutex_);
-    for (const auto& [key, call] : calls_)  // one that is ending has no owner any more
-      if (auto alive = call.lock()) running.push_back(std::move(alive));
+    for (const auto& [key, running_one] : calls_)  // one that is ending has no owner any more
+      if (auto alive = running_one.call.lock()) running.push_back(std::move(alive));
   }
   for (const auto& call : running) call->End(ServerGone(), cut || call->waits_for_open());
 }

@@ -28,6 +28,9 @@ class RunningCalls {
  public:
   void Begin(std::weak_ptr<Endable> call);
   void End(const Endable* call);
+  /// Cuts, with `why`, those that wait for their first message and did so `within` ago, as far as these calls
+  /// can tell: it counts from the first that found a call waiting.
+  void CutUnopened(TimePoint now, Clock::duration within, const Status& why);
   /// The same for one that ends soon, whatever happens.
   void BeginShort();
   void EndShort();
@@ -44,6 +47,11 @@ class RunningCalls {
   void EndAll(TimePoint until);
 
  private:
+  struct Running {
+    std::weak_ptr<Endable> call;
+    TimePoint waits_since{};  ///< for its first message; nobody found it waiting: TimePoint()
+  };
+
   void TellAll(bool cut);
 
   std::atomic<bool> draining_{false}, cutting_{false};
@@ -51,7 +59,7 @@ class RunningCalls {
   CondVar ended_;
   int active_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   /// Of the active ones those that can be ended from outside.
-  std::unordered_map<const Endable*, std::weak_ptr<Endable>> calls_ TILEWIRE_GUARDED_BY(mutex_);
+  std::unordered_map<const Endable*, Running> calls_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 /// How calls end that the server does not wait for any longer.

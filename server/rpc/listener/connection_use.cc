@@ -44,7 +44,7 @@ Status TooMany(std::string_view what, int there, int most, const char* flag) {
   const std::string allowed = std::to_string(most) + " (" + flag + ")";
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
-                 .message = "the connection has " + std::to_string(there) + " " + std::string(what) +
+                 .message = std::string(what) + " of the connection: " + std::to_string(there) +
                             "; allowed: " + allowed,
                  .field = std::string(what) + " of the connection",
                  .value = std::to_string(there),
