@@ -11,6 +11,7 @@
 #include "tests/integration/doors.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/program.h"
+#include "tests/unit/loopback_socket.h"
 
 namespace tilewire::testing {
 namespace {
@@ -111,30 +112,10 @@ TEST(Distance, IsToldInTheTiming) {
   EXPECT_GT(near->reply.timing.round_trip_us.value_or(0), 0);
 }
 
-/// An address that refuses connections for as long as it lives.
-class Nobody {
- public:
-  Nobody() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t bytes = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(socket_.get(), any, bytes), 0);
-    EXPECT_EQ(getsockname(socket_.get(), any, &bytes), 0);
-    port_ = ntohs(address.sin_port);
-  }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-
- private:
-  FileDescriptor socket_;
-  int port_ = 0;
-};
-
 /// A forwarded port: the server's own addresses lead nowhere from where its clients are.
 TEST(Distance, FurtherConnectionsGoWhereTheFirstGotThrough) {
   TestServer::Options options = FarToo(4);
-  const Nobody nobody;
+  const LoopbackSocket nobody;
   options.rpc.advertise = {nobody.address()};
   TestServer server(options);
   const Relay relay(server.address(), kOneWay, kSlowLine);

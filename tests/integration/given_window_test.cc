@@ -1,6 +1,5 @@
 // What clients from afar may send unread, frame by frame: windows that a connection has from its first byte
 // on.
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -13,6 +12,7 @@
 #include "tests/bench/http2_frames.h"
 #include "tests/bench/relay.h"
 #include "tests/integration/helpers.h"
+#include "tests/unit/loopback_socket.h"
 
 namespace tilewire::testing {
 namespace {
@@ -158,19 +158,11 @@ TEST(GivenWindow, IsWhatMemoryLeaves) {
 /// gRPC makes the transport elsewhere, as it does after a handshake of TLS; here it is a client's.
 TEST(GivenWindow, IsTheSameForThoseWhoCannotBeTold) {
   const TestServer server(Wide(rpc::kMostWideBytes));  // by which windows are given
-  FileDescriptor listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listening.get(), any, bytes), 0);
-  ASSERT_EQ(listen(listening.get(), 1), 0);
-  ASSERT_EQ(getsockname(listening.get(), any, &bytes), 0);
-  const auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
-                                           grpc::InsecureChannelCredentials());
+  LoopbackSocket listening;
+  listening.Listen();
+  const auto channel = grpc::CreateChannel(listening.address(), grpc::InsecureChannelCredentials());
   (void)channel->GetState(true);  // connects
-  Grants peer(FileDescriptor(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+  Grants peer(listening.Accept());
   EXPECT_EQ(peer.Receive(kClientPreface.size()), kClientPreface);
   peer.TakeWindows();
   EXPECT_EQ(peer.stream(), rpc::kSealedWideBytes);

@@ -3,7 +3,6 @@
 #include "server/rpc/listener/arrivals.h"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include "server/rpc/listener/round_trip.h"
 #include "server/rpc/listener/tcp_facts.h"
+#include "tests/unit/loopback_socket.h"
 #include "tests/unit/waiting.h"
 
 namespace tilewire::rpc {
@@ -118,17 +118,9 @@ TEST_F(ArrivalsTest, AreNoFartherThanIsKnown) {
 }
 
 TEST(SinceReceived, IsCountedOfTcpAlone) {
-  const FileDescriptor listening(socket(AF_INET, SOCK_STREAM, 0)), client(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listening.get(), any, bytes), 0);
-  ASSERT_EQ(listen(listening.get(), 1), 0);
-  ASSERT_EQ(getsockname(listening.get(), any, &bytes), 0);
-  ASSERT_EQ(connect(client.get(), any, bytes), 0);
-  const FileDescriptor server(accept(listening.get(), nullptr, nullptr));
+  testing::LoopbackSocket listening;
+  listening.Listen();
+  const FileDescriptor client = listening.Dial(), server = listening.Accept();
   ASSERT_EQ(send(client.get(), "x", 1, 0), 1);
   EXPECT_TRUE(testing::Eventually([&] { return SinceReceived(server.get()) >= milliseconds(50); }));
   std::array<int, 2> ends{};
