@@ -100,10 +100,11 @@ void AddEngineFlags(std::vector<Flag>* flags) {
                          "Milliseconds that unary calls may wait, and as long as calls take, before more are "
                          "refused as BUSY; clients are asked to hold calls back where they wait for as long, "
                          "those of up to 32 KiB for a quarter; 0: any time"));
-  flags->push_back(Seconds("idle-seconds", &Config::idle_seconds, 0.1, 86400,
-                           "Seconds within which a stream must carry a block, or lose its job; N times as "
-                           "long for one of N streams; the message of a unary call has that and as "
-                           "long as 4 MiB take at --least-rate"));
+  flags->push_back(
+      Seconds("idle-seconds", &Config::idle_seconds, 0.1, 86400,
+              "Seconds within which a stream must carry a block, or lose its job; N times as "
+              "long for one of N streams; the message of a unary call has that and as "
+              "long as 4 MiB take at --least-rate, or longer while its connection keeps to that rate"));
 }
 
 void AddStoreFlags(std::vector<Flag>* flags) {

@@ -56,7 +56,7 @@ void AddShareFlags(std::vector<Flag>* flags) {
                     .default_text = "64KiB",
                     .allowed = "0 to " + FormatBytes(kGiB),
                     .help = "Bytes a second that a job moves while others wait, or it ends IDLE after 10 s "
-                            "(or --idle-seconds); 0: any will do",
+                            "(or --idle-seconds); unary calls' messages: see --idle-seconds; 0: any will do",
                     .store = [](Config* config, std::string_view text) {
                       auto value = ParseBytes("--least-rate", text, 0, kGiB);
                       if (!value) return value.error();

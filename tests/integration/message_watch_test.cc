@@ -1,16 +1,41 @@
 // Calls whose messages do not come hold nothing for ever: not their connection's places, not a drain.
 #include "server/rpc/calls/message_watch.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "server/rpc/listener/file_descriptor.h"
+#include "tests/bench/http2_frames.h"
 #include "tests/integration/helpers.h"
 #include "tests/integration/own_time.h"
 
 namespace tilewire::testing {
 namespace {
 
-using std::chrono::seconds;
+namespace http2 = bench::http2;
+using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr auto kRmse = "/tilewire.v1.Kernels/Rmse";
 constexpr double kLeastRate = 1 << 20;
+constexpr milliseconds kLook(500);
+
+/// What a server has of a call by headers and a part of its message, sent by hand.
+class HalfACall {
+ public:
+  HalfACall(const std::string& address, const std::string& message) : socket_(http2::Connect(address)) {
+    std::string bytes = http2::ClientGreeting(1 << 20), framed;
+    http2::AppendFrame(&bytes, http2::kHeaders, http2::kEndHeaders, 1,
+                       http2::CallHeaders(true, kRmse, 60'000));
+    http2::AppendMessage(&framed, message);
+    http2::AppendFrame(&bytes, http2::kData, 0, 1, framed.substr(0, framed.size() / 2));
+    pollfd ready{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
+    EXPECT_EQ(poll(&ready, 1, 60'000), 1);
+    EXPECT_EQ(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), std::ssize(bytes));
+  }
+
+ private:
+  const rpc::FileDescriptor socket_;
+};
 
 class MessageWatch : public ::testing::Test {
  protected:
@@ -21,6 +46,9 @@ class MessageWatch : public ::testing::Test {
   }
   void Pass(TestServer& server, Clock::duration time) {
     engine::testing::Pass(time_.source(), server.engine().timer(), time);
+  }
+  static Clock::duration Within(double least_rate = kLeastRate) {
+    return rpc::PatienceWith(OwnTimeOfServer::kIdle.count(), least_rate).within;
   }
   static bool HaveCome(TestServer& server, int calls) {
     return Eventually([&] { return server.observer().started() == calls; });
@@ -42,15 +70,15 @@ TEST_F(MessageWatch, OneThatDoesNotComeIsGivenUpAndItsPlaceIsFree) {
   options.rpc.connection_use.calls = 1;
   TestServer server(options);
   const auto channel = server.Connect();
-  ByteCall half(channel, kRmse);
+  ByteCall silent(channel, kRmse);
   const TimePoint began = time_.Now();
-  half.Start();
+  silent.Start();
   ASSERT_TRUE(HaveCome(server, 1));
   ExpectError(ByteCall(channel, kRmse).Unary(Message()).status, grpc::StatusCode::RESOURCE_EXHAUSTED, "BUSY",
               "calls of the connection", "1");
   time_.PassUntil(server, [&] { return server.observer().records().size() == 2; });
-  EXPECT_GE(time_.Now() - began, rpc::LongestMessage(OwnTimeOfServer::kIdle.count(), kLeastRate));
-  const grpc::Status status = half.Finish();
+  EXPECT_GE(time_.Now() - began, Within());
+  const grpc::Status status = silent.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), server.observer().records()[1].status.message());
   EXPECT_EQ(server.observer().records()[1].status.reason(), "IDLE");
@@ -58,21 +86,28 @@ TEST_F(MessageWatch, OneThatDoesNotComeIsGivenUpAndItsPlaceIsFree) {
   EXPECT_TRUE(ByteCall(channel, kRmse).Unary(Message()).status.ok());
 }
 
+TEST_F(MessageWatch, APartOfOneIsNone) {
+  TestServer server(Options());
+  const HalfACall half(server.address(), Message());
+  ASSERT_TRUE(HaveCome(server, 1));
+  time_.PassUntil(server, [&] { return !server.observer().records().empty(); });
+  EXPECT_EQ(server.observer().records()[0].status.reason(), "IDLE");
+  server.ExpectIdle();
+}
+
 TEST_F(MessageWatch, OneMayTakeAsLongAsTheLargestAtTheLeastRate) {
+  EXPECT_EQ(Within(), OwnTimeOfServer::kIdle + seconds(4));
   TestServer server(Options());
   ByteCall slow(server.Connect(), kRmse);
   slow.Start();
   ASSERT_TRUE(HaveCome(server, 1));
-  const Clock::duration longest = rpc::LongestMessage(OwnTimeOfServer::kIdle.count(), kLeastRate);
-  EXPECT_GE(longest, OwnTimeOfServer::kIdle + seconds(4));
-  EXPECT_LE(longest, OwnTimeOfServer::kIdle + seconds(5));
-  for (const TimePoint end = time_.Now() + longest - seconds(1); time_.Now() < end;) Pass(server, seconds(1));
+  for (const TimePoint end = time_.Now() + Within() - kLook; time_.Now() < end;) Pass(server, kLook);
   ExpectServed(&slow);
 }
 
 TEST_F(MessageWatch, WithoutALeastRateOneMayTakeAnyTime) {
-  EXPECT_EQ(rpc::LongestMessage(30, 0), Clock::duration::max());
-  EXPECT_EQ(rpc::LongestMessage(30, 1e-300), Clock::duration::max());
+  EXPECT_EQ(Within(0), Clock::duration::max());
+  EXPECT_EQ(Within(1e-300), Clock::duration::max());
   TestServer server(Options(0));
   ByteCall slow(server.Connect(), kRmse);
   slow.Start();
@@ -82,7 +117,9 @@ TEST_F(MessageWatch, WithoutALeastRateOneMayTakeAnyTime) {
 }
 
 TEST_F(MessageWatch, ADrainWaitsForNone) {
-  TestServer server(Options());
+  TestServer::Options options = Options();
+  options.rpc.idle_seconds = 1e6;  // or what runs would be idle, should the others' ends take their time
+  TestServer server(options);
   ByteCall silent(server.Connect(), kRmse), slow(server.Connect(), kRmse);
   RawStream unopened(server.Connect(), OwnTimeOfServer::kDeadline),
       running(server.Connect(), OwnTimeOfServer::kDeadline);
@@ -92,17 +129,17 @@ TEST_F(MessageWatch, ADrainWaitsForNone) {
   ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, {4})));
   ASSERT_TRUE(OwnTimeOfServer::OpenedIsTaken(server, running));
   ASSERT_TRUE(HaveCome(server, 4));
+  for (int i = 0; i < 10; ++i) Pass(server, kLook);  // which do not count
   const TimePoint began = time_.Now();
   server.rpc().BeginDrain();
-  Pass(server, rpc::kMessageWhileDraining - std::chrono::milliseconds(1));
+  while (time_.Now() - began < rpc::kMessageWhileDraining) Pass(server, kLook);
   EXPECT_TRUE(slow.Write(Message()));  // in time: it is told why in full
   slow.WritesDone();
   ExpectError(slow.Finish(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
   EXPECT_TRUE(Eventually([&] {
-    Pass(server, std::chrono::milliseconds(500));
+    Pass(server, kLook);
     return server.observer().records().size() == 3;
   }));
-  EXPECT_GE(time_.Now() - began, rpc::kMessageWhileDraining);
   EXPECT_EQ(silent.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(unopened.Drain().error_code(), grpc::StatusCode::UNAVAILABLE);
   for (const auto& record : server.observer().records()) EXPECT_EQ(record.status.reason(), "DRAINING");
@@ -112,6 +149,65 @@ TEST_F(MessageWatch, ADrainWaitsForNone) {
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_TRUE(server.rpc().WaitIdle(Clock::now() + seconds(60)));
   server.ExpectIdle();
+}
+
+/// A call as RunningCalls know it.
+struct FakeCall final : rpc::Endable {
+  void End(const Status& why, bool cut) override { ended = why.code() == Code::kDeadlineExceeded && cut; }
+  bool waits_for_open() const override { return waits; }
+  uint64_t connection_bytes() const override { return received; }
+
+  bool waits = true, ended = false;
+  uint64_t received = 1000;
+};
+
+class CutUnopened : public ::testing::Test {
+ protected:
+  CutUnopened() { running_.Begin(call_); }
+  void Look(int at_seconds) {
+    running_.CutUnopened(TimePoint(seconds(at_seconds)), {.within = seconds(10), .moving_bytes = 100},
+                         Status(Code::kDeadlineExceeded, "IDLE", "late"));
+  }
+
+  const std::shared_ptr<FakeCall> call_ = std::make_shared<FakeCall>();
+  rpc::RunningCalls running_;
+};
+
+TEST_F(CutUnopened, CutsOfThoseThatWaitWhatIsLateTwice) {
+  for (const int at : {5, 14, 15}) Look(at);
+  EXPECT_FALSE(call_->ended) << "the server may have stood still: once is not enough";
+  Look(16);
+  EXPECT_TRUE(call_->ended);
+}
+
+TEST_F(CutUnopened, LeavesWhoseMessageIsHere) {
+  for (const int at : {5, 15}) Look(at);
+  call_->waits = false;
+  for (const int at : {16, 100}) Look(at);
+  EXPECT_FALSE(call_->ended);
+}
+
+TEST_F(CutUnopened, LetsThoseWaitWhoseConnectionMoves) {
+  Look(0);
+  for (int at = 10; at <= 1000; at += 10) {
+    call_->received += 100;
+    for (const int later : {0, 1, 2}) Look(at + later);
+  }
+  EXPECT_FALSE(call_->ended);
+  call_->received += 99;
+  for (const int at : {1009, 1010}) Look(at);
+  EXPECT_FALSE(call_->ended);
+  Look(1011);
+  EXPECT_TRUE(call_->ended) << "what it moved long ago does not count";
+}
+
+TEST_F(CutUnopened, BeginsAnewWithTheDrain) {
+  for (const int at : {0, 10}) Look(at);
+  running_.BeginDrain();
+  for (const int at : {11, 20, 21}) Look(at);
+  EXPECT_FALSE(call_->ended);
+  Look(22);
+  EXPECT_TRUE(call_->ended);
 }
 
 }  // namespace

@@ -56,6 +56,9 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
 
   void End(const Status& status, bool cut) override { cancellation_.End(status, cut); }
   bool waits_for_open() const override { return idle_watch_.reading.load() && !idle_watch_.opened.load(); }
+  uint64_t connection_bytes() const override {
+    return account() ? account()->received.load(std::memory_order_relaxed) : 0;
+  }
   /// Whether the client is gone.
   bool cancelled() const { return cancellation_.cancelled(); }
   /// As Cancellation::InputEndedEarly.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <limits>
 #include <string>
 
 #include "server/base/limits.h"
@@ -9,8 +10,9 @@
 namespace tilewire::rpc {
 namespace {
 
-// Calls may have as much more.
+// A call may have three times as much more: until it is found waiting, and until it is found late twice.
 constexpr std::chrono::milliseconds kEvery(500);
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 Status Draining() {
   return Status(Code::kUnavailable, "DRAINING",
@@ -21,23 +23,25 @@ Status TooLate(Clock::duration within) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(within).count();
   return Status(Code::kDeadlineExceeded, "IDLE",
                 "no whole message within " + std::to_string(seconds) +
-                    " s, --idle-seconds and what the largest takes at --least-rate; the call was given up");
+                    " s, --idle-seconds and what 4 MiB take at --least-rate, and its connection "
+                    "brought less than that rate; the call was given up");
 }
 
 }  // namespace
 
-Clock::duration LongestMessage(double idle_seconds, double least_rate) {
-  const double seconds = idle_seconds + static_cast<double>(kMaxMessageBytes) / least_rate;
+MessagePatience PatienceWith(double idle_seconds, double least_rate) {
+  const double seconds = idle_seconds + static_cast<double>(kMaxUnaryBytes) / least_rate;
   constexpr double kForEver = 1e9;  // some 32 years
-  if (!(least_rate > 0) || seconds >= kForEver) return Clock::duration::max();
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  if (!(least_rate > 0) || seconds >= kForEver) return {Clock::duration::max(), kInfinite};
+  return {std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)),
+          least_rate * seconds};
 }
 
 MessageWatch::MessageWatch(RunningCalls* running, Timer* timer, double idle_seconds, double least_rate)
     : running_(running),
       timer_(timer),
-      within_(LongestMessage(idle_seconds, least_rate)),
-      late_(TooLate(within_)) {
+      patience_(PatienceWith(idle_seconds, least_rate)),
+      late_(TooLate(patience_.within)) {
   const MutexLock lock(mutex_);
   next_look_ = timer_->At(timer_->Now() + kEvery, [this] { Look(); });
 }
@@ -57,9 +61,10 @@ MessageWatch::~MessageWatch() {
 void MessageWatch::Look() {
   const TimePoint now = timer_->Now();
   if (running_->draining())
-    running_->CutUnopened(now, std::min<Clock::duration>(within_, kMessageWhileDraining), Draining());
+    running_->CutUnopened(
+        now, {std::min<Clock::duration>(patience_.within, kMessageWhileDraining), kInfinite}, Draining());
   else
-    running_->CutUnopened(now, within_, late_);
+    running_->CutUnopened(now, patience_, late_);
   const MutexLock lock(mutex_);
   if (!stopped_) next_look_ = timer_->At(now + kEvery, [this] { Look(); });
 }

@@ -10,17 +10,19 @@
 
 namespace tilewire::rpc {
 
-/// So long, or as long as ever, may a first message take that comes while the server drains: what it brings
-/// would be refused, most likely.
+/// What the first message of a call may take while the server drains, if not less: what it brings would be
+/// refused, most likely.
 inline constexpr std::chrono::seconds kMessageWhileDraining{2};
 
-/// How long the message of a unary call may take after its headers: as long as the largest one takes at
-/// `least_rate` bytes a second, and `idle_seconds`. Without a rate: any time, Clock::duration::max().
-Clock::duration LongestMessage(double idle_seconds, double least_rate);
+/// What the message of a unary call may take after its headers: as long as the largest one takes at
+/// `least_rate` bytes a second, and `idle_seconds`; and as long again for each such time in which its
+/// connection keeps to that rate, since others' bytes may go first. Without a rate: any time.
+MessagePatience PatienceWith(double idle_seconds, double least_rate);
 
-/// Looks at all calls again and again, so that no call pays for it: unary ones have no IdleWatch before they
+/// Looks at all calls again and again, so that none pays for it: unary ones have no IdleWatch before they
 /// reply. Those of which no message came in time are cut, DEADLINE_EXCEEDED `IDLE` or, while the server
-/// drains, UNAVAILABLE `DRAINING`. Thread-safe.
+/// drains, UNAVAILABLE `DRAINING`. Calls that gRPC hands over with their message (Arrays.Get, health) are not
+/// known before. Thread-safe.
 class MessageWatch {
  public:
   /// Both outlive it.
@@ -34,7 +36,7 @@ class MessageWatch {
 
   RunningCalls* const running_;
   Timer* const timer_;
-  const Clock::duration within_;
+  const MessagePatience patience_;
   const Status late_;
   Mutex mutex_;
   Timer::Id next_look_ TILEWIRE_GUARDED_BY(mutex_) = 0;

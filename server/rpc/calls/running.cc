@@ -37,7 +37,27 @@ void RunningCalls::EndShort() {
   End(nullptr);
 }
 
-void RunningCalls::CutUnopened(TimePoint now, Clock::duration within, const Status& why) {
+void RunningCalls::BeginDrain() {
+  if (draining_.exchange(true)) return;
+  const MutexLock lock(mutex_);
+  for (auto& [key, running] : calls_) running.waits_since.reset();
+}
+
+bool RunningCalls::IsLate(const Endable& call, TimePoint now, const MessagePatience& patience,
+                          Running* running) {
+  const uint64_t received = call.connection_bytes();
+  const auto begin = [&] {
+    running->waits_since = now;
+    running->received = received;
+    running->found_late = false;
+  };
+  if (!running->waits_since) begin();
+  if (now - *running->waits_since < patience.within) return false;
+  if (static_cast<double>(received - running->received) >= patience.moving_bytes) begin();
+  return now > *running->waits_since && std::exchange(running->found_late, true);
+}
+
+void RunningCalls::CutUnopened(TimePoint now, const MessagePatience& patience, const Status& why) {
   std::vector<std::shared_ptr<Endable>> looked_at,
       late;  // let go of without the lock, since that may end them
   {
@@ -46,10 +66,7 @@ void RunningCalls::CutUnopened(TimePoint now, Clock::duration within, const Stat
     for (auto& [key, running] : calls_) {
       auto call = running.call.lock();
       if (!call) continue;
-      if (call->waits_for_open()) {
-        if (running.waits_since == TimePoint()) running.waits_since = now;
-        if (now - running.waits_since >= within) late.push_back(call);
-      }
+      if (call->waits_for_open() && IsLate(*call, now, patience, &running)) late.push_back(call);
       looked_at.push_back(std::move(call));
     }
   }

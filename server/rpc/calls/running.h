@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "kernels/array/status.h"
@@ -18,9 +20,18 @@ class Endable {
   virtual void End(const Status& status, bool cut) = 0;
   /// Whether it waits for its first message: whatever it is told, it goes on waiting unless it is cut.
   virtual bool waits_for_open() const = 0;
+  /// That its connection has received, as of lately; 0 where nobody knows. Only while it waits_for_open().
+  virtual uint64_t connection_bytes() const = 0;
 
  protected:
   ~Endable() = default;
+};
+
+/// How long a first message may take.
+struct MessagePatience {
+  Clock::duration within;
+  /// For as many bytes its connection has as long again: they are those of others, which go first.
+  double moving_bytes;
 };
 
 /// Calls between their start and the end of their last coroutine. Thread-safe; outlives them.
@@ -28,15 +39,17 @@ class RunningCalls {
  public:
   void Begin(std::weak_ptr<Endable> call);
   void End(const Endable* call);
-  /// Cuts, with `why`, those that wait for their first message and did so `within` ago, as far as these calls
-  /// can tell: it counts from the first that found a call waiting.
-  void CutUnopened(TimePoint now, Clock::duration within, const Status& why);
   /// The same for one that ends soon, whatever happens.
   void BeginShort();
   void EndShort();
 
-  /// From now on new jobs are refused.
-  void BeginDrain() { draining_.store(true); }
+  /// Cuts, with `why`, those that wait for their first message for longer than they may. Time counts from the
+  /// first of these looks that finds a call waiting; and two have to find it late: what lay in its socket
+  /// while the server stood still is read between them.
+  void CutUnopened(TimePoint now, const MessagePatience& patience, const Status& why);
+
+  /// From now on new jobs are refused, and first messages have all their time, whenever their calls came.
+  void BeginDrain();
   bool draining() const { return draining_.load(); }
   /// gRPC ends what is left: calls that are gone did not go by themselves.
   bool cutting() const { return cutting_.load(); }
@@ -49,8 +62,11 @@ class RunningCalls {
  private:
   struct Running {
     std::weak_ptr<Endable> call;
-    TimePoint waits_since{};  ///< for its first message; nobody found it waiting: TimePoint()
+    std::optional<TimePoint> waits_since;  ///< for its first message, as far as anybody looked
+    uint64_t received = 0;                 ///< by its connection, then
+    bool found_late = false;
   };
+  static bool IsLate(const Endable& call, TimePoint now, const MessagePatience& patience, Running* running);
 
   void TellAll(bool cut);
 

@@ -30,6 +30,7 @@ struct ConnectionAccount {
   alignas(kLineBytes) std::atomic<double> round_trip_us{-1};  ///< when it came; < 0: nobody measured it
   /// Of unary calls, by Weight (Throttle).
   const std::array<std::shared_ptr<Turn>, 2> turns{std::make_shared<Turn>(), std::make_shared<Turn>()};
+  std::atomic<uint64_t> received{0};           ///< bytes, as of when the listener last looked; of TCP alone
   std::atomic<TimePoint> behind{TimePoint{}};  ///< until then messages may have waited in its socket
   std::atomic<int64_t> window{0};        ///< bytes that each of its streams may send unread; 0: a near one
   std::atomic<uint64_t> failed{0};       ///< calls refused, cancelled or unknown; nobody's work was done

@@ -135,7 +135,9 @@ void Connections::EndLocked(Connection* connection, Ending why) {
 void Connections::Look(double seconds) {
   const MutexLock lock(mutex_);
   for (auto& [id, connection] : all_) {
-    connection.burden.Update(seconds, ReceivedBytes(connection.second.get()), *connection.account);
+    const uint64_t received = ReceivedBytes(connection.second.get());
+    connection.account->received.store(received, std::memory_order_relaxed);
+    connection.burden.Update(seconds, received, *connection.account);
     if (connection.burden.failed_calls() > limits_.most_failed_calls)
       EndLocked(&connection, Ending::kFailedCalls);
   }
