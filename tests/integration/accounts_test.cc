@@ -10,6 +10,7 @@
 #include "server/rpc/listener/memory_watch.h"
 #include "tests/integration/doors.h"
 #include "tests/integration/helpers.h"
+#include "tests/unit/loopback_socket.h"
 
 namespace tilewire::testing {
 namespace {
@@ -181,6 +182,22 @@ TEST(Accounts, APortThatIsUsedAgainKeepsItsNewAccount) {
   EXPECT_EQ(connections.AccountOf(peer.name), of_second);
   connections.Remove(second);
   EXPECT_EQ(connections.AccountOf(peer.name), nullptr);
+}
+
+TEST(Accounts, TellWhatCameUntilTheLastLook) {
+  CountingObserver observer;
+  rpc::Connections connections({}, &observer);
+  LoopbackSocket listening;
+  listening.Listen();
+  const FileDescriptor client = listening.Dial();
+  FileDescriptor server = listening.Accept();
+  const int fd = server.get();
+  const rpc::Peer peer{.group = "192.0.2.1", .name = "ipv4:192.0.2.1:5000"};
+  connections.Add(peer, std::move(server));
+  Pass(client, fd, 50'000);
+  EXPECT_EQ(connections.AccountOf(peer.name)->received, 0);
+  connections.Look(0.25);
+  EXPECT_EQ(connections.AccountOf(peer.name)->received, 50'000);
 }
 
 /// Every way in which a call of a client can come to nothing, on a whole server.

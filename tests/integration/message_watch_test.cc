@@ -97,6 +97,7 @@ TEST_F(MessageWatch, APartOfOneIsNone) {
 
 TEST_F(MessageWatch, OneMayTakeAsLongAsTheLargestAtTheLeastRate) {
   EXPECT_EQ(Within(), OwnTimeOfServer::kIdle + seconds(4));
+  EXPECT_EQ(rpc::PatienceWith(40, kLeastRate).moving_bytes, 44 * kLeastRate);
   TestServer server(Options());
   ByteCall slow(server.Connect(), kRmse);
   slow.Start();
