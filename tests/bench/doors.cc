@@ -27,6 +27,7 @@ namespace {
 
 struct Flags {
   int callers = 1, calls = 100, turns = 40, rounds = 10;
+  double seconds = 0;  ///< 0: any
 };
 
 /// A token that nobody asks for: what it takes to carry it.
@@ -210,13 +211,18 @@ int Doors(const Common& common, const Flags& flags) {
   std::mt19937 random(11);
   std::vector<Turns> rounds;
   std::string ready_line;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  };
   for (int round = 0; round < flags.rounds; ++round) {
+    if (round > 0 && flags.seconds > 0 && seconds() >= flags.seconds) break;
     rounds.push_back(Round(common, files, flags, data, &random, &ready_line));
     files.RemoveAuditLogs();
   }
   Report report(
       ready_line + "\nturns of " + std::to_string(flags.calls) + " calls of 4 KiB by each of " +
-      std::to_string(flags.callers) + " callers; medians of " + std::to_string(flags.rounds) + " x " +
+      std::to_string(flags.callers) + " callers; medians of " + std::to_string(rounds.size()) + " x " +
       std::to_string(flags.turns) +
       " turns, beside the mean of both in clear (again: beside the first; last: beside a token unasked)");
   const auto add = [&](const std::string& name, size_t way, const Report::Values& costs) {
@@ -254,6 +260,8 @@ void AddDoors(CLI::App* app, const Common& common, Run* run) {
   add("--calls", &flags->calls, "of each caller in a turn");
   add("--turns", &flags->turns, "of each way in a round");
   add("--rounds", &flags->rounds, "with servers of their own");
+  command->add_option("--seconds", flags->seconds, "after which no further round begins; 0: any")
+      ->check(CLI::NonNegativeNumber);
   command->callback([=, &common] { *run = [=, &common] { return Doors(common, *flags); }; });
 }
 
