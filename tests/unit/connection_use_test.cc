@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -58,6 +59,38 @@ TEST(ConnectionUse, CallsASecondComeAtOnceOrEvenly) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(use.Enter(limits, false, kStart + std::chrono::hours(1)).ok()) << i;
   EXPECT_FALSE(use.Enter(limits, false, kStart + std::chrono::hours(1)).ok())
       << "no more than a second's worth is saved";
+}
+
+TEST(ConnectionUse, WhoAreToldToComeComeInTurn) {
+  ConnectionUse use;
+  const UseLimits limits{.calls_per_second = 4};
+  const auto told = [&](milliseconds at) {
+    return use.Enter(limits, false, kStart + at).detail()->retry_after_ms;
+  };
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(use.Enter(limits, false, kStart).ok());
+  for (int i = 1; i <= 9; ++i) EXPECT_EQ(told(milliseconds(0)), 250 * i);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(told(milliseconds(0)), 2250) << "no later, should nobody come";
+  for (int i = 1; i <= 9; ++i)
+    EXPECT_TRUE(use.Enter(limits, false, kStart + i * milliseconds(250)).ok()) << i;
+  EXPECT_EQ(told(milliseconds(2250)), 250);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(use.Enter(limits, false, kStart + milliseconds(9000)).ok());
+  EXPECT_EQ(told(milliseconds(9000)), 250) << "that line is over";
+}
+
+TEST(ConnectionUse, LinesOfThreadsAreAsLongAsTheyAre) {
+  ConnectionUse use;
+  const UseLimits limits{.calls_per_second = 1000};
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(use.Enter(limits, false, kStart).ok());
+  std::vector<int64_t> told(2000);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (size_t i = t; i < told.size(); i += 4)
+        told[i] = use.Enter(limits, false, kStart).detail()->retry_after_ms;
+    });
+  for (auto& thread : threads) thread.join();
+  std::ranges::sort(told);
+  for (size_t i = 0; i < told.size(); ++i) ASSERT_EQ(told[i], static_cast<int64_t>(i) + 1);
 }
 
 TEST(ConnectionUse, BytesLeaveADebt) {

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace tilewire::engine {
 namespace {
@@ -53,8 +56,12 @@ TEST(RateLimits, WhatIsLargerThanABucketLeavesADebt) {
   EXPECT_EQ(refused.detail()->field, "bytes a second");
   EXPECT_EQ(refused.detail()->value, "500");
   EXPECT_EQ(refused.detail()->retry_after_ms, 4500);
-  EXPECT_EQ(limits.Take("a", 5000, kStart).detail()->retry_after_ms, 5000) << "for a full bucket";
+  EXPECT_EQ(limits.Take("a", 5000, kStart).detail()->retry_after_ms, 5500) << "for a full bucket, after him";
   EXPECT_TRUE(limits.Take("a", 500, kStart + milliseconds(4500)).ok());
+  EXPECT_FALSE(limits.Take("a", 5000, kStart + milliseconds(5499)).ok());
+  EXPECT_TRUE(limits.Take("a", 5000, kStart + milliseconds(5500)).ok());
+  EXPECT_EQ(limits.Take("a", 1000, kStart + milliseconds(5500)).detail()->retry_after_ms, 5000);
+  EXPECT_EQ(limits.Take("a", 100, kStart + milliseconds(5500)).detail()->retry_after_ms, 5100);
 }
 
 TEST(RateLimits, ARefusalTakesNothing) {
@@ -89,6 +96,39 @@ TEST(RateLimits, WhoComesWhenHeWasToldToIsLetIn) {
   EXPECT_LE(static_cast<double>(bytes), 1e6 / 3 * (passed + 1) + 200'000);
 }
 
+/// Threads that all come at once, and each again when it was told to.
+TEST(RateLimits, WhoAreToldToComeComeInTurn) {
+  RateLimits limits({.calls_per_second = 5});
+  std::multimap<int64_t, int> due;  // by ms: how often each has come before
+  for (int i = 0; i < 15; ++i) due.emplace(0, 0);
+  std::vector<int> tries;
+  int64_t last_ms = 0;
+  while (!due.empty()) {
+    const auto [ms, before] = *due.begin();
+    due.erase(due.begin());
+    const Status status = limits.Take("a", 0, kStart + milliseconds(ms));
+    if (status.ok()) {
+      tries.push_back(before + 1);
+      last_ms = ms;
+    } else {
+      due.emplace(ms + status.detail()->retry_after_ms, before + 1);
+    }
+  }
+  EXPECT_EQ(std::ranges::max(tries), 2);
+  EXPECT_EQ(last_ms, 2000) << "five at once, then one each 200 ms";
+}
+
+TEST(RateLimits, NobodyWaitsMuchLongerForThoseWhoDoNotCome) {
+  RateLimits limits({.calls_per_second = 5});
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(limits.Take("a", 0, kStart).ok());
+  for (int i = 1; i <= 11; ++i) EXPECT_EQ(limits.Take("a", 0, kStart).detail()->retry_after_ms, 200 * i);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(limits.Take("a", 0, kStart).detail()->retry_after_ms, 2200);
+  EXPECT_TRUE(limits.Take("a", 0, kStart + milliseconds(200)).ok()) << "nothing is kept";
+  const TimePoint later = kStart + seconds(4);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(limits.Take("a", 0, later).ok());
+  EXPECT_EQ(limits.Take("a", 0, later).detail()->retry_after_ms, 200) << "that line is over";
+}
+
 TEST(RateLimits, RatesOfOnesOwnAreInsteadOfThoseOfAll) {
   RateLimits limits({.calls_per_second = 2});
   const Rates own{.calls_per_second = 4, .bytes_per_second = 1000};
@@ -113,7 +153,8 @@ TEST(RateLimits, WhatWasTakenStaysTakenWhenTheRateChanges) {
   EXPECT_EQ(take(10, kStart).detail()->retry_after_ms, 100) << "no new bucket, but it fills faster";
   EXPECT_FALSE(take(10, kStart + milliseconds(99)).ok());
   EXPECT_TRUE(take(10, kStart + milliseconds(100)).ok()) << "as it was told";
-  EXPECT_EQ(take(2, kStart + milliseconds(100)).detail()->retry_after_ms, 500);
+  EXPECT_EQ(take(2, kStart + milliseconds(100)).detail()->retry_after_ms, 100 + 500)
+      << "behind him who came too early, and was told 200";
   const TimePoint later = kStart + seconds(100);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(take(10, later).ok()) << i;
   EXPECT_TRUE(limits.Take("a", 0, later).ok()) << "no bound any more";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/base/limits.h"
+
 namespace tilewire::engine {
 namespace {
 
@@ -11,12 +13,17 @@ std::string Whole(double value) {
   return std::to_string(std::llround(value));
 }
 
-Status TooFast(size_t which, double wanted, double rate, double wait_seconds, bool own) {
+/// How long that takes; not for ever.
+Clock::duration TimeToBring(double amount, double per_second) {
+  return std::chrono::nanoseconds(std::llround(std::min(amount / per_second, 1e9) * 1e9));
+}
+
+Status TooFast(size_t which, double wanted, double rate, Clock::duration wait, bool own) {
   const bool calls = which == 0;
   const std::string what = calls ? "calls" : "bytes";
   const std::string said = calls ? SaidBy(own, "calls_per_second", "--calls-per-second-per-identity")
                                  : SaidBy(own, "bytes_per_second", "--bytes-per-second-per-identity");
-  const auto ms = static_cast<int64_t>(std::ceil(wait_seconds * 1000));
+  const int64_t ms = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
   return Status({.code = Code::kResourceExhausted,
                  .reason = "BUSY",
                  .message = "you ask for more than " + Whole(rate) + " " + what + " a second" + said +
@@ -46,6 +53,15 @@ RateLimits::Pair RateLimits::LevelsAt(const Buckets& buckets, const Pair& most, 
   return levels;
 }
 
+Clock::duration RateLimits::Queue(double wanted, double most, double lacking, double per_second,
+                                  TimePoint now, TimePoint* line_end) {
+  const TimePoint alone = now + TimeToBring(lacking, per_second);
+  const TimePoint told = std::max(alone, *line_end + TimeToBring(std::min(wanted, most), per_second));
+  if (told - alone > kLongestLine) return alone - now + kLongestLine;
+  *line_end = told + TimeToBring(std::max(0.0, wanted - most), per_second);
+  return told - now;
+}
+
 Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, const Rates& own) {
   const bool own_calls = own.calls_per_second > 0, own_bytes = own.bytes_per_second > 0;
   const Pair per_second{own_calls ? own.calls_per_second : rates_.calls_per_second,
@@ -58,12 +74,14 @@ Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, 
   Buckets& buckets = found->second;
   const Pair levels = LevelsAt(buckets, most, now);
   // From now on time brings what the new rate says, also to who is refused.
-  if (buckets.per_second != per_second) buckets = {levels, per_second, now};
+  if (buckets.per_second != per_second) buckets = {levels, per_second, now, buckets.lines_end};
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (per_second[i] == 0) continue;
     const double lacking = std::min(wanted[i], most[i]) - levels[i];
     if (lacking > most[i] * kRounding)
-      return TooFast(i, wanted[i], per_second[i], lacking / per_second[i], i == 0 ? own_calls : own_bytes);
+      return TooFast(i, wanted[i], per_second[i],
+                     Queue(wanted[i], most[i], lacking, per_second[i], now, &buckets.lines_end[i]),
+                     i == 0 ? own_calls : own_bytes);
   }
   for (size_t i = 0; i < wanted.size(); ++i) buckets.levels[i] = levels[i] - wanted[i];
   buckets.filled = now;

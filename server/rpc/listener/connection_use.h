@@ -25,7 +25,8 @@ class ConnectionUse {
  public:
   /// A call begins: RESOURCE_EXHAUSTED `BUSY` where one of `limits` is in its way, and then nothing is taken.
   /// Field, value and allowed say which (the first of streams, calls, bytes a second and calls a second), and
-  /// the retry pushback when that will do.
+  /// the retry pushback when that will do: of calls a second, behind those who were told before, but
+  /// kLongestLine later at most.
   Status Enter(const UseLimits& limits, bool stream, TimePoint now);
   /// One that Enter() let in is over.
   void Leave(bool stream);
@@ -39,8 +40,10 @@ class ConnectionUse {
    public:
     /// Takes that much, whatever there is.
     void Take(double count, double per_second, TimePoint now);
-    /// Takes that much if it is there; else returns how long until it will be.
-    Clock::duration TakeOrWait(double count, double per_second, TimePoint now);
+    /// Takes that much if it is there; else returns how long until it will be, once all who were told that
+    /// before have taken theirs; `promised_at` is when it would be full again then, nanoseconds.
+    Clock::duration TakeOrWait(double count, double per_second, TimePoint now,
+                               std::atomic<int64_t>* promised_at);
     /// How long until no more is taken than it holds.
     Clock::duration Debt(TimePoint now) const;
 
@@ -50,6 +53,7 @@ class ConnectionUse {
 
   std::atomic<int> calls_{0}, streams_{0};
   Bucket call_rate_, byte_rate_;
+  std::atomic<int64_t> calls_promised_at_{0};  ///< the last member: only who is refused touches it
 };
 
 }  // namespace tilewire::rpc
