@@ -1,7 +1,10 @@
 // What the calls of one connection may take at once and in a second, over real sockets.
+#include <array>
 #include <filesystem>
+#include <future>
 
 #include "tests/integration/arrays.h"
+#include "tests/integration/join.h"
 #include "tests/integration/program.h"
 #include "tests/integration/tls.h"
 
@@ -122,11 +125,11 @@ void TransposeBy(const std::shared_ptr<grpc::Channel>& connection, int rows) {
 }
 
 TEST(ConnectionLimits, BytesASecondBothWays) {
-  constexpr double kBytes = 150'000;
+  constexpr double kRate = 150'000;
   ManualTime time;
   TestServer::Options options;
   options.engine.time = &time;
-  options.rpc.connection_use = {.bytes_per_second = kBytes};
+  options.rpc.connection_use = {.bytes_per_second = kRate};
   TestServer server(options);
   const auto mine = server.Connect(), others = server.Connect();
   // 100,000 bytes come, which is no debt, and 100,000 go.
@@ -167,16 +170,16 @@ int PushbackMs(const std::shared_ptr<grpc::Channel>& channel) {
 }
 
 TEST(ConnectionLimits, ResultsOfStreamsWhetherOrNotTheyEndWell) {
-  constexpr int64_t kBytes = 40'000'000;  // more than flow control lets through
+  constexpr int64_t kStored = 40'000'000;  // more than flow control lets through
   ManualTime time;
   TestServer::Options options;
   options.engine.time = &time;
   options.rpc.connection_use = {.bytes_per_second = 100'000};
   TestServer server(options);
   ArrayCaller owner(server), whole(server), some(server);  // a connection each
-  const auto put = owner.Put(PutOpen(v1::DTYPE_U8, {kBytes}), std::string(kBytes, 'x'));
+  const auto put = owner.Put(PutOpen(v1::DTYPE_U8, {kStored}), std::string(kStored, 'x'));
   ASSERT_TRUE(put.status.ok()) << put.status.error_message();
-  EXPECT_EQ(whole.Get(put.id).bytes.size(), size_t{kBytes});
+  EXPECT_EQ(whole.Get(put.id).bytes.size(), size_t{kStored});
   const int of_all = PushbackMs(whole.channel);
   EXPECT_GE(of_all, 399'000);
   EXPECT_LE(of_all, 400'000) << "once, and messages around them";
@@ -198,6 +201,48 @@ TEST(ConnectionLimits, ResultsOfStreamsWhetherOrNotTheyEndWell) {
   for (const auto& record : server.observer().records())
     told += record.method == "Arrays.Get" && record.bytes_out >= 4'000'000 ? 1 : 0;
   EXPECT_EQ(told, 2) << "of logs and audit";
+}
+
+TEST(ConnectionLimits, EachConnectionOfAStripedResultBearsItsOwn) {
+  constexpr int64_t kStored = 20'000'000;  // more than flow control lets through
+  ManualTime time;
+  TestServer::Options options;
+  options.engine.time = &time;
+  options.rpc.connection_use = {.bytes_per_second = 10'000};
+  TestServer server(options);
+  ArrayCaller owner(server), one(server), another(server);  // a connection each
+  const auto put = owner.Put(PutOpen(v1::DTYPE_U8, {kStored}), std::string(kStored, 'x'));
+  ASSERT_TRUE(put.status.ok()) << put.status.error_message();
+  v1::GetRequest request;
+  request.set_array(put.id);
+  request.mutable_options()->set_streams(2);
+  const auto context = one.Context();
+  const auto stream = one.arrays->Get(context.get(), request);
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(stream->Read(&response) && response.has_opened());
+  JoinedStream joined(another.channel);
+  ASSERT_TRUE(joined.Join(response.opened().job()));
+  joined.stream->WritesDone();
+  const auto read = [](auto* from, int64_t at_least) {
+    v1::ExecuteResponse next;
+    int64_t bytes = 0;
+    while (bytes < at_least && from->Read(&next)) bytes += static_cast<int64_t>(next.chunk().data().size());
+    return bytes;
+  };
+  // The first has a message on its way, and no more than that while nobody reads it.
+  const int64_t begun = read(joined.stream.get(), 1 << 20);
+  auto of_another = std::async(std::launch::async, [&] { return read(joined.stream.get(), kStored); });
+  const std::array<int64_t, 2> came{read(stream.get(), kStored), begun + of_another.get()};
+  EXPECT_TRUE(stream->Finish().ok() && joined.stream->Finish().ok());
+  EXPECT_EQ(came[0] + came[1], kStored);
+  for (const size_t i : {0, 1}) {
+    const int64_t debt_ms = came[i] / 10 - 1000, told = PushbackMs(i == 0 ? one.channel : another.channel);
+    EXPECT_GE(told, debt_ms) << i;
+    EXPECT_LE(told, debt_ms + 200) << i << ", messages around them";
+  }
+  time.Advance(std::chrono::minutes(40));
+  EXPECT_TRUE(owner.Delete(put.id).ok());
+  server.ExpectIdle();
 }
 
 TEST(ConnectionLimits, UnixSocketsHaveNoneSinceNobodyCanTellTheirsApart) {
