@@ -1,7 +1,6 @@
 // Limits that are part of the contract (section "Limits" of the README), tied together by static assertions.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,9 +44,6 @@ inline constexpr int kMaxIdempotencyKeyBytes = 128;
 inline constexpr uint32_t kMaxListPage = 1000;
 /// Spans returned with trace, at most.
 inline constexpr int kMaxTraceSpans = 20'000;
-/// Who is refused for his calls or bytes a second is told to come after those who were told before, but no
-/// more than that later than if he were alone, since they may not come.
-inline constexpr std::chrono::seconds kLongestLine{2};
 /// `x-request-id`, `traceparent`: visible ASCII, at most.
 inline constexpr int kMaxRequestIdBytes = 128;
 

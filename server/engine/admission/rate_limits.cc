@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/base/limits.h"
+#include "server/base/pushback.h"
 
 namespace tilewire::engine {
 namespace {
@@ -53,15 +53,6 @@ RateLimits::Pair RateLimits::LevelsAt(const Buckets& buckets, const Pair& most, 
   return levels;
 }
 
-Clock::duration RateLimits::Queue(double wanted, double most, double lacking, double per_second,
-                                  TimePoint now, TimePoint* line_end) {
-  const TimePoint alone = now + TimeToBring(lacking, per_second);
-  const TimePoint told = std::max(alone, *line_end + TimeToBring(std::min(wanted, most), per_second));
-  if (told - alone > kLongestLine) return alone - now + kLongestLine;
-  *line_end = told + TimeToBring(std::max(0.0, wanted - most), per_second);
-  return told - now;
-}
-
 Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, const Rates& own) {
   const bool own_calls = own.calls_per_second > 0, own_bytes = own.bytes_per_second > 0;
   const Pair per_second{own_calls ? own.calls_per_second : rates_.calls_per_second,
@@ -74,16 +65,21 @@ Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, 
   Buckets& buckets = found->second;
   const Pair levels = LevelsAt(buckets, most, now);
   // From now on time brings what the new rate says, also to who is refused.
-  if (buckets.per_second != per_second) buckets = {levels, per_second, now, buckets.lines_end};
+  if (buckets.per_second != per_second) buckets = {levels, per_second, now, buckets.told};
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (per_second[i] == 0) continue;
     const double lacking = std::min(wanted[i], most[i]) - levels[i];
-    if (lacking > most[i] * kRounding)
-      return TooFast(i, wanted[i], per_second[i],
-                     Queue(wanted[i], most[i], lacking, per_second[i], now, &buckets.lines_end[i]),
-                     i == 0 ? own_calls : own_bytes);
+    if (lacking <= most[i] * kRounding) continue;
+    const Clock::duration alone = TimeToBring(lacking, per_second[i]),
+                          worth = TimeToBring(wanted[i], per_second[i]);
+    const uint32_t places = Places(worth, alone);
+    const Clock::duration after = places == 0 ? Clock::duration() : buckets.told[i]++ % places * worth;
+    return TooFast(i, wanted[i], per_second[i], alone + after, i == 0 ? own_calls : own_bytes);
   }
-  for (size_t i = 0; i < wanted.size(); ++i) buckets.levels[i] = levels[i] - wanted[i];
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    buckets.levels[i] = levels[i] - wanted[i];
+    if (buckets.told[i] > 0) --buckets.told[i];
+  }
   buckets.filled = now;
   if (is_new && owners_.size() >= forget_at_) ForgetFull(now);
   return {};

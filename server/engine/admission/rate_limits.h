@@ -36,8 +36,7 @@ class RateLimits {
 
   /// Takes a call with that many bytes out of the owner's buckets. RESOURCE_EXHAUSTED `BUSY` where one of
   /// them has too little, and then nothing is taken: field, value and allowed say which, and the retry
-  /// pushback when it will have enough, once all who were told so before have come, but not much later
-  /// (kLongestLine) than without them. Nothing is kept for who is told: who comes first has it.
+  /// pushback when it will have enough, in turn with others who are told so (Places).
   /// `own` rates hold instead of those of all, where he has any.
   Status Take(const std::string& owner, int64_t bytes, TimePoint now, const Rates& own = {});
   /// Owners of whom anything is known: a bucket that is full again is forgotten in time.
@@ -47,16 +46,13 @@ class RateLimits {
   using Pair = std::array<double, 2>;  ///< of calls and bytes
   struct Buckets {
     Pair levels, per_second;
-    TimePoint filled;                      ///< when these were the levels
-    std::array<TimePoint, 2> lines_end{};  ///< when nothing is left, were all there who were told to come
+    TimePoint filled;                ///< when these were the levels
+    std::array<uint32_t, 2> told{};  ///< to come again, and have not yet, as far as can be told
   };
   /// What buckets of these rates hold when they are full.
   static Pair Most(const Pair& per_second);
   /// What there is by now, in buckets that are `most` from now on.
   static Pair LevelsAt(const Buckets& buckets, const Pair& most, TimePoint now);
-  /// Puts one who lacks so much of `most` at the end of the line: how long he waits.
-  static Clock::duration Queue(double wanted, double most, double lacking, double per_second, TimePoint now,
-                               TimePoint* line_end);
   void ForgetFull(TimePoint now) TILEWIRE_REQUIRES(mutex_);
 
   const Rates rates_;

@@ -20,12 +20,12 @@ struct ConnectionAccount {
   static constexpr size_t kLineBytes = 64;  ///< of a cache
   // What all calls count is in one line, as they run on all cores; what they read is in the next.
   alignas(kLineBytes) std::atomic<uint64_t> calls{0};  ///< begun
+  ConnectionUse use;                                   ///< of what --…-per-connection bound
   std::atomic<uint64_t> message_bytes{0};              ///< of messages that calls took,
-  std::atomic<uint64_t> requests{0};      ///< and how many of these there were of unary calls, one of each
-  std::atomic<int> coming{0};             ///< unary calls whose messages are still on their way
-  std::atomic<int> heavy_in_a_row{0};     ///< calls since the last light one
-  std::atomic<bool> last_is_bulk{false};  ///< the last call was for a bulk job
-  ConnectionUse use;                      ///< of what --…-per-connection bound
+  std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
+  std::atomic<int> coming{0};              ///< unary calls whose messages are still on their way
+  std::atomic<uint8_t> heavy_in_a_row{0};  ///< calls since the last light one
+  std::atomic<bool> last_is_bulk{false};   ///< the last call was for a bulk job
 
   alignas(kLineBytes) std::atomic<double> round_trip_us{-1};  ///< when it came; < 0: nobody measured it
   /// Of unary calls, by Weight (Throttle).
@@ -54,8 +54,7 @@ struct ConnectionAccount {
       heavy_in_a_row.fetch_add(1, std::memory_order_relaxed);
   }
 };
-static_assert(offsetof(ConnectionAccount, use) + sizeof(ConnectionUse) - sizeof(int64_t) <=
-              ConnectionAccount::kLineBytes);
+static_assert(offsetof(ConnectionAccount, last_is_bulk) < ConnectionAccount::kLineBytes);
 
 /// What one connection seems to cost, from its account and the bytes that its socket received. Both sums
 /// halve every kHalfLife, so that what is long over counts no more. Thread-compatible.

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/base/limits.h"
+#include "server/base/pushback.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -16,7 +16,6 @@ namespace {
 // Asked of those who wait for other calls of theirs to end.
 constexpr int64_t kRetryMs = 250;
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kLongestLineNs = std::chrono::nanoseconds(kLongestLine).count();
 // More than a century from now: a debt that nobody ever pays. With as much as is taken at once it stays in 64
 // bits.
 constexpr int64_t kNever = 4'000'000'000'000'000'000;
@@ -79,21 +78,21 @@ void ConnectionUse::Bucket::Take(double count, double per_second, TimePoint now)
 }
 
 Clock::duration ConnectionUse::Bucket::TakeOrWait(double count, double per_second, TimePoint now,
-                                                  std::atomic<int64_t>* promised_at) {
+                                                  std::atomic<uint32_t>* told) {
   const int64_t worth = WorthOf(count, per_second), at = Nanoseconds(now);
   int64_t full = full_at_.load(std::memory_order_relaxed);
   for (;;) {
-    const int64_t then = std::max(full, at) + worth, held = std::max(kSecond, worth);
-    if (const int64_t wait = then - at - held; wait > 0) {
-      int64_t promised = promised_at->load(std::memory_order_relaxed), behind = 0;
-      do {
-        behind = std::max(promised + worth, then);
-        if (behind - then > kLongestLineNs) return std::chrono::nanoseconds(wait + kLongestLineNs);
-      } while (!promised_at->compare_exchange_weak(promised, behind, std::memory_order_relaxed));
-      return std::chrono::nanoseconds(behind - at - held);
+    const int64_t then = std::max(full, at) + worth, wait = then - at - std::max(kSecond, worth);
+    if (wait > 0) {
+      const std::chrono::nanoseconds alone(wait), whole(worth);
+      const uint32_t places = Places(whole, alone);
+      return places == 0 ? alone : alone + told->fetch_add(1, std::memory_order_relaxed) % places * whole;
     }
-    if (full_at_.compare_exchange_weak(full, then, std::memory_order_relaxed)) return {};
+    if (full_at_.compare_exchange_weak(full, then, std::memory_order_relaxed)) break;
   }
+  if (uint32_t others = told->load(std::memory_order_relaxed); others > 0)
+    told->compare_exchange_weak(others, others - 1, std::memory_order_relaxed);
+  return {};
 }
 
 Clock::duration ConnectionUse::Bucket::Debt(TimePoint now) const {
@@ -116,8 +115,7 @@ Status ConnectionUse::Enter(const UseLimits& limits, bool stream, TimePoint now)
       return TooFast("bytes", wait, limits.bytes_per_second, "--bytes-per-second-per-connection");
     }
   if (limits.calls_per_second > 0)
-    if (const Clock::duration wait =
-            call_rate_.TakeOrWait(1, limits.calls_per_second, now, &calls_promised_at_);
+    if (const Clock::duration wait = call_rate_.TakeOrWait(1, limits.calls_per_second, now, &told_);
         wait > Clock::duration::zero()) {
       Leave(stream);
       return TooFast("calls", wait, limits.calls_per_second, "--calls-per-second-per-connection");

@@ -25,8 +25,7 @@ class ConnectionUse {
  public:
   /// A call begins: RESOURCE_EXHAUSTED `BUSY` where one of `limits` is in its way, and then nothing is taken.
   /// Field, value and allowed say which (the first of streams, calls, bytes a second and calls a second), and
-  /// the retry pushback when that will do: of calls a second, behind those who were told before, but
-  /// kLongestLine later at most.
+  /// the retry pushback when that will do: of calls a second in turn with others (Places).
   Status Enter(const UseLimits& limits, bool stream, TimePoint now);
   /// One that Enter() let in is over.
   void Leave(bool stream);
@@ -40,10 +39,9 @@ class ConnectionUse {
    public:
     /// Takes that much, whatever there is.
     void Take(double count, double per_second, TimePoint now);
-    /// Takes that much if it is there; else returns how long until it will be, once all who were told that
-    /// before have taken theirs; `promised_at` is when it would be full again then, nanoseconds.
-    Clock::duration TakeOrWait(double count, double per_second, TimePoint now,
-                               std::atomic<int64_t>* promised_at);
+    /// Takes that much if it is there; else returns how long until it will be.
+    /// `told`: how many were told that, and have not come yet, as far as can be told.
+    Clock::duration TakeOrWait(double count, double per_second, TimePoint now, std::atomic<uint32_t>* told);
     /// How long until no more is taken than it holds.
     Clock::duration Debt(TimePoint now) const;
 
@@ -53,7 +51,7 @@ class ConnectionUse {
 
   std::atomic<int> calls_{0}, streams_{0};
   Bucket call_rate_, byte_rate_;
-  std::atomic<int64_t> calls_promised_at_{0};  ///< the last member: only who is refused touches it
+  std::atomic<uint32_t> told_{0};  ///< of call_rate_
 };
 
 }  // namespace tilewire::rpc
