@@ -14,7 +14,7 @@ namespace tilewire {
 /// which buckets save what is not fetched: so nothing is lost where some do not come, and who waits for them
 /// does so for a second at most. 0: all are told to come when the first of them may; where a second brings
 /// less than two such, and where he only came a little early. Nothing is kept for anybody.
-inline uint32_t Places(Clock::duration worth, Clock::duration lacking) {
+inline uint32_t PlacesInTurn(Clock::duration worth, Clock::duration lacking) {
   constexpr int kLittle = 10;
   const auto places = std::chrono::seconds(1) / std::max(worth, Clock::duration(1));
   return places < 2 || lacking < worth / kLittle ? 0 : static_cast<uint32_t>(places);

@@ -72,7 +72,7 @@ Status RateLimits::Take(const std::string& owner, int64_t bytes, TimePoint now, 
     if (lacking <= most[i] * kRounding) continue;
     const Clock::duration alone = TimeToBring(lacking, per_second[i]),
                           worth = TimeToBring(wanted[i], per_second[i]);
-    const uint32_t places = Places(worth, alone);
+    const uint32_t places = PlacesInTurn(worth, alone);
     const Clock::duration after = places == 0 ? Clock::duration() : buckets.told[i]++ % places * worth;
     return TooFast(i, wanted[i], per_second[i], alone + after, i == 0 ? own_calls : own_bytes);
   }

@@ -36,7 +36,7 @@ class RateLimits {
 
   /// Takes a call with that many bytes out of the owner's buckets. RESOURCE_EXHAUSTED `BUSY` where one of
   /// them has too little, and then nothing is taken: field, value and allowed say which, and the retry
-  /// pushback when it will have enough, in turn with others who are told so (Places).
+  /// pushback when it will have enough, in turn with others who are told so (PlacesInTurn).
   /// `own` rates hold instead of those of all, where he has any.
   Status Take(const std::string& owner, int64_t bytes, TimePoint now, const Rates& own = {});
   /// Owners of whom anything is known: a bucket that is full again is forgotten in time.

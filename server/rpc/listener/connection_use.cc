@@ -85,7 +85,7 @@ Clock::duration ConnectionUse::Bucket::TakeOrWait(double count, double per_secon
     const int64_t then = std::max(full, at) + worth, wait = then - at - std::max(kSecond, worth);
     if (wait > 0) {
       const std::chrono::nanoseconds alone(wait), whole(worth);
-      const uint32_t places = Places(whole, alone);
+      const uint32_t places = PlacesInTurn(whole, alone);
       return places == 0 ? alone : alone + told->fetch_add(1, std::memory_order_relaxed) % places * whole;
     }
     if (full_at_.compare_exchange_weak(full, then, std::memory_order_relaxed)) break;

@@ -25,7 +25,7 @@ class ConnectionUse {
  public:
   /// A call begins: RESOURCE_EXHAUSTED `BUSY` where one of `limits` is in its way, and then nothing is taken.
   /// Field, value and allowed say which (the first of streams, calls, bytes a second and calls a second), and
-  /// the retry pushback when that will do: of calls a second in turn with others (Places).
+  /// the retry pushback when that will do: of calls a second in turn with others (PlacesInTurn).
   Status Enter(const UseLimits& limits, bool stream, TimePoint now);
   /// One that Enter() let in is over.
   void Leave(bool stream);
