@@ -40,13 +40,12 @@ TEST(UnaryHeaders, ACallThatIsGivenUpBeforeItsMessageIsOnRecord) {
 
 TEST(UnaryHeaders, TheEndOfAServerWaitsForNoMessage) {
   Program program({"--device", "cpu", "--listen", "localhost:0", "--drain-seconds", "86400",
-                   "--max-calls-per-connection", "1"});
-  const auto channel = ConnectTo(program.Ready()[0]);
-  ByteCall call(channel, kRmse);
+                   "--metrics-listen", "localhost:0"});
+  ByteCall call(ConnectTo(program.Ready()[0]), kRmse);
   call.Start();
-  EXPECT_TRUE(Eventually([&] {  // the server knows of it
-    return ByteCall(channel, "/tilewire.v1.Device/Describe").Unary("").status.error_code() == kExhausted;
-  }));
+  EXPECT_TRUE(Eventually([&] {
+    return SumOfMetric(program.MetricsAddress(), "tilewire_calls_in_progress") == 1;
+  })) << "the server knows of it";
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(60), 0) << program.err();
   const grpc::Status status = call.Finish();

@@ -117,7 +117,7 @@ const marked = (value, state) => (value ? el('span', {class: state}, count(value
 const ERROR_WORDS = {
   BUSY: 'the queue was full or too slow; worth a retry',
   LIMIT: 'larger than the server allows; never worth a retry',
-  IDLE: 'a stream made no progress',
+  IDLE: 'a stream made no progress, or a message did not come',
   STREAM_LOST: 'another stream of the same call ended early',
   USE_EXECUTE: 'too large for a unary call',
   UNAVAILABLE: 'no server, or one that is draining',

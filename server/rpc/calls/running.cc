@@ -38,8 +38,8 @@ void RunningCalls::EndShort() {
 }
 
 void RunningCalls::BeginDrain() {
+  const MutexLock lock(mutex_);  // who finds it draining finds all that wait anew
   if (draining_.exchange(true)) return;
-  const MutexLock lock(mutex_);
   for (auto& [key, running] : calls_) running.waits_since.reset();
 }
 
@@ -70,7 +70,8 @@ void RunningCalls::CutUnopened(TimePoint now, const MessagePatience& patience, c
       looked_at.push_back(std::move(call));
     }
   }
-  for (const auto& call : late) call->End(why, true);
+  for (const auto& call : late)
+    if (call->waits_for_open()) call->End(why, true);
 }
 
 void RunningCalls::TellAll(bool cut) {

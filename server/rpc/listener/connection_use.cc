@@ -91,7 +91,7 @@ Clock::duration ConnectionUse::Bucket::TakeOrWait(double count, double per_secon
     if (full_at_.compare_exchange_weak(full, then, std::memory_order_relaxed)) break;
   }
   if (uint32_t others = told->load(std::memory_order_relaxed); others > 0)
-    told->compare_exchange_weak(others, others - 1, std::memory_order_relaxed);
+    told->compare_exchange_strong(others, others - 1, std::memory_order_relaxed);
   return {};
 }
 
