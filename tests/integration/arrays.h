@@ -54,6 +54,19 @@ class ArrayCaller {
     return context;
   }
 
+  /// A Get of several streams, begun: others may join its job. Null where it is not opened.
+  std::unique_ptr<grpc::ClientReader<v1::ExecuteResponse>> BeginGet(grpc::ClientContext* context,
+                                                                    const std::string& id, uint32_t streams,
+                                                                    v1::Opened* opened) {
+    v1::GetRequest request;
+    request.set_array(id);
+    request.mutable_options()->set_streams(streams);
+    auto stream = arrays->Get(context, request);
+    v1::ExecuteResponse response;
+    if (!stream->Read(&response) || !response.has_opened()) return nullptr;
+    *opened = response.opened();
+    return stream;
+  }
   /// A whole stream of `stub`: what is sent of each operand, "" where it is resident.
   template <typename Stub>
   Stored Run(Stub call, const v1::Open& open, const std::vector<std::string>& operands) {

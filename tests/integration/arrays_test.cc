@@ -130,19 +130,16 @@ TEST_P(Arrays, SeveralStreamsCarryAGet) {
   const std::string bytes = Bytes(40'000'000, 3);
   const auto put = me.Put(PutOpen(v1::DTYPE_U8, {40'000'000}), bytes);
   ASSERT_TRUE(put.status.ok());
-  v1::GetRequest request;
-  request.set_array(put.id);
-  request.mutable_options()->set_streams(2);
   const auto context = me.Context();
-  const auto first = me.arrays->Get(context.get(), request);
-  v1::ExecuteResponse response;
-  ASSERT_TRUE(first->Read(&response) && response.has_opened());
-  EXPECT_EQ(response.opened().max_streams(), 2u);
+  v1::Opened opened;
+  const auto first = me.BeginGet(context.get(), put.id, 2, &opened);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(opened.max_streams(), 2u);
   const auto joining = other.Context(), owner = me.Context();
   for (auto* joined : {joining.get(), owner.get()}) {
     const auto stream = me.kernels->Execute(joined);
     v1::ExecuteRequest join;
-    join.mutable_join()->set_job(response.opened().job());
+    join.mutable_join()->set_job(opened.job());
     stream->Write(join);
     stream->WritesDone();
     v1::ExecuteResponse answer;

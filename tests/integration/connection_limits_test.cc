@@ -169,22 +169,47 @@ int PushbackMs(const std::shared_ptr<grpc::Channel>& channel) {
   return told.pushback.empty() ? 0 : std::stoi(told.pushback);
 }
 
+/// A server that counts what each connection moves, and an array there of so many bytes.
+class Stored {
+ public:
+  Stored(double bytes_per_second, int64_t bytes) : server_(Options(bytes_per_second)), owner_(server_) {
+    const auto put = owner_.Put(PutOpen(v1::DTYPE_U8, {bytes}), std::string(static_cast<size_t>(bytes), 'x'));
+    EXPECT_TRUE(put.status.ok()) << put.status.error_message();
+    id_ = put.id;
+  }
+  TestServer& server() { return server_; }
+  const std::string& id() const { return id_; }
+  /// Once the owner, who sent it all, has no debt any more.
+  void DeleteAfter(Clock::duration time) {
+    time_.Advance(time);
+    EXPECT_TRUE(owner_.Delete(id_).ok());
+    server_.ExpectIdle();
+  }
+
+ private:
+  TestServer::Options Options(double bytes_per_second) {
+    TestServer::Options options;
+    options.engine.time = &time_;
+    options.rpc.connection_use = {.bytes_per_second = bytes_per_second};
+    return options;
+  }
+
+  ManualTime time_;
+  TestServer server_;
+  ArrayCaller owner_;
+  std::string id_;
+};
+
 TEST(ConnectionLimits, ResultsOfStreamsWhetherOrNotTheyEndWell) {
   constexpr int64_t kStored = 40'000'000;  // more than flow control lets through
-  ManualTime time;
-  TestServer::Options options;
-  options.engine.time = &time;
-  options.rpc.connection_use = {.bytes_per_second = 100'000};
-  TestServer server(options);
-  ArrayCaller owner(server), whole(server), some(server);  // a connection each
-  const auto put = owner.Put(PutOpen(v1::DTYPE_U8, {kStored}), std::string(kStored, 'x'));
-  ASSERT_TRUE(put.status.ok()) << put.status.error_message();
-  EXPECT_EQ(whole.Get(put.id).bytes.size(), size_t{kStored});
+  Stored stored(100'000, kStored);
+  ArrayCaller whole(stored.server()), some(stored.server());  // a connection each
+  EXPECT_EQ(whole.Get(stored.id()).bytes.size(), size_t{kStored});
   const int of_all = PushbackMs(whole.channel);
   EXPECT_GE(of_all, 399'000);
   EXPECT_LE(of_all, 400'000) << "once, and messages around them";
   v1::GetRequest request;
-  request.set_array(put.id);
+  request.set_array(stored.id());
   const auto context = some.Context();
   const auto stream = some.arrays->Get(context.get(), request);
   v1::ExecuteResponse response;
@@ -194,34 +219,23 @@ TEST(ConnectionLimits, ResultsOfStreamsWhetherOrNotTheyEndWell) {
   const int of_some = PushbackMs(some.channel);
   EXPECT_GE(of_some, 35'000) << "all but the last message, and a second's worth";
   EXPECT_LE(of_some, of_all);
-  time.Advance(std::chrono::minutes(10));
-  EXPECT_TRUE(owner.Delete(put.id).ok());
-  server.ExpectIdle();
+  stored.DeleteAfter(std::chrono::minutes(10));
   int told = 0;
-  for (const auto& record : server.observer().records())
+  for (const auto& record : stored.server().observer().records())
     told += record.method == "Arrays.Get" && record.bytes_out >= 4'000'000 ? 1 : 0;
   EXPECT_EQ(told, 2) << "of logs and audit";
 }
 
 TEST(ConnectionLimits, EachConnectionOfAStripedResultBearsItsOwn) {
   constexpr int64_t kStored = 20'000'000;  // more than flow control lets through
-  ManualTime time;
-  TestServer::Options options;
-  options.engine.time = &time;
-  options.rpc.connection_use = {.bytes_per_second = 10'000};
-  TestServer server(options);
-  ArrayCaller owner(server), one(server), another(server);  // a connection each
-  const auto put = owner.Put(PutOpen(v1::DTYPE_U8, {kStored}), std::string(kStored, 'x'));
-  ASSERT_TRUE(put.status.ok()) << put.status.error_message();
-  v1::GetRequest request;
-  request.set_array(put.id);
-  request.mutable_options()->set_streams(2);
+  Stored stored(10'000, kStored);
+  ArrayCaller one(stored.server()), another(stored.server());  // a connection each
   const auto context = one.Context();
-  const auto stream = one.arrays->Get(context.get(), request);
-  v1::ExecuteResponse response;
-  ASSERT_TRUE(stream->Read(&response) && response.has_opened());
+  v1::Opened opened;
+  const auto stream = one.BeginGet(context.get(), stored.id(), 2, &opened);
+  ASSERT_NE(stream, nullptr);
   JoinedStream joined(another.channel);
-  ASSERT_TRUE(joined.Join(response.opened().job()));
+  ASSERT_TRUE(joined.Join(opened.job()));
   joined.stream->WritesDone();
   const auto read = [](auto* from, int64_t at_least) {
     v1::ExecuteResponse next;
@@ -240,9 +254,7 @@ TEST(ConnectionLimits, EachConnectionOfAStripedResultBearsItsOwn) {
     EXPECT_GE(told, debt_ms) << i;
     EXPECT_LE(told, debt_ms + 200) << i << ", messages around them";
   }
-  time.Advance(std::chrono::minutes(40));
-  EXPECT_TRUE(owner.Delete(put.id).ok());
-  server.ExpectIdle();
+  stored.DeleteAfter(std::chrono::minutes(40));
 }
 
 TEST(ConnectionLimits, UnixSocketsHaveNoneSinceNobodyCanTellTheirsApart) {

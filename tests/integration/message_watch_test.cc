@@ -104,6 +104,42 @@ TEST_F(MessageWatch, OneMayTakeAsLongAsTheLargestAtTheLeastRate) {
   ExpectServed(&slow);
 }
 
+/// The listener has looked at all connections: only then it ends one of too many failed calls, and of two one
+/// after the other the second by another look.
+void ListenerLooks(TestServer& server) {
+  for (int i = 0; i < 2; ++i) {
+    const int before = server.observer().ended();
+    const auto failing = server.Connect();
+    EXPECT_TRUE(Eventually([&] {
+      ByteCall(failing, "/tilewire.v1.Kernels/Nope").Unary("");
+      return server.observer().ended() > before;
+    }));
+  }
+}
+
+TEST_F(MessageWatch, OneHasLongerWhileItsConnectionMoves) {
+  constexpr double kSlowRate = 1 << 10;
+  constexpr int kFloats = 450'000;
+  TestServer::Options options = Options(kSlowRate);
+  options.rpc.connections.most_failed_calls = 20;
+  TestServer server(options);
+  const auto channel = server.Connect();
+  ByteCall silent(channel, kRmse);
+  silent.context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(5));
+  silent.Start();
+  ASSERT_TRUE(HaveCome(server, 1));
+  const std::string operand = Floats(kFloats, 1);
+  const std::string other_call = RmseCall({kFloats}, operand, operand).SerializeAsString();
+  ASSERT_GT(2 * static_cast<double>(other_call.size()),
+            rpc::PatienceWith(OwnTimeOfServer::kIdle.count(), kSlowRate).moving_bytes);
+  for (int part = 0; part < 3; ++part) {  // 1.8 of its time in all
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(ByteCall(channel, kRmse).Unary(other_call).status.ok());
+    ListenerLooks(server);
+    for (int i = 0; i < 4; ++i) Pass(server, Within(kSlowRate) * 15 / 100);
+  }
+  ExpectServed(&silent);
+}
+
 TEST_F(MessageWatch, WithoutALeastRateOneMayTakeAnyTime) {
   EXPECT_EQ(Within(0), Clock::duration::max());
   EXPECT_EQ(Within(1e-300), Clock::duration::max());

@@ -58,8 +58,8 @@ bool RunningCalls::IsLate(const Endable& call, TimePoint now, const MessagePatie
 }
 
 void RunningCalls::CutUnopened(TimePoint now, const MessagePatience& patience, const Status& why) {
-  std::vector<std::shared_ptr<Endable>> looked_at,
-      late;  // let go of without the lock, since that may end them
+  // Let go of without the lock, since that may end them.
+  std::vector<std::shared_ptr<Endable>> looked_at, late;
   {
     const MutexLock lock(mutex_);
     looked_at.reserve(calls_.size());
