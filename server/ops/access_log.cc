@@ -45,7 +45,7 @@ spdlog::level::level_enum CallLevel(const Status& status) {
   }
 }
 
-void LogCall(const rpc::CallRecord& record) {
+void LogCall(const rpc::CallRecord& record, std::chrono::system_clock::time_point now) {
   const auto level = CallLevel(record.status);
   if (!spdlog::should_log(level)) return;
   std::vector<Field> fields;
@@ -82,7 +82,7 @@ void LogCall(const rpc::CallRecord& record) {
   add_text("traceparent", record.traceparent);
   const std::string message = record.status.LogText();
   add_text("message", message);
-  LogEvent(level, "call", fields);
+  LogEvent(level, "call", fields, now);
 }
 
 void LogFolded(const FailureKind& kind, uint64_t calls) {

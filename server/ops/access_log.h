@@ -3,14 +3,17 @@
 
 #include <spdlog/common.h>
 
+#include <chrono>
+
 #include "server/ops/failure_fold.h"
 #include "server/rpc/calls/observer.h"
 
 namespace tilewire::ops {
 
-/// Logs the event "call" with who, what, how it ended and where the time went; fields that are empty or were
-/// not observed are left out. Thread-safe.
-void LogCall(const rpc::CallRecord& record);
+/// Logs the event "call" of `now` with who, what, how it ended and where the time went; fields that are empty
+/// or were not observed are left out. Thread-safe.
+void LogCall(const rpc::CallRecord& record,
+             std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
 
 /// Logs the event "calls folded" with what `calls` of them, which have no line of their own, have in common.
 /// Thread-safe.

@@ -27,8 +27,8 @@ constexpr std::chrono::milliseconds kGather{50};
 /// Empty text and zeros are left out.
 class Line {
  public:
-  Line& AddTime() {
-    json_.AddOurs("ts", Timestamp(spdlog::log_clock::now()));
+  Line& AddTime(spdlog::log_clock::time_point now = spdlog::log_clock::now()) {
+    json_.AddOurs("ts", Timestamp(now));
     return *this;
   }
   [[gnu::always_inline]] Line& Add(std::string_view name, std::string_view text) {
@@ -82,12 +82,12 @@ class Line {
 class KnownLines {
  public:
   /// The line of this call, for as long as no other is asked for; empty where its id needs a closer look.
-  std::string_view Of(const rpc::CallRecord& record) {
+  std::string_view Of(const rpc::CallRecord& record, spdlog::log_clock::time_point now) {
     if (record.request_id.empty() || !IsPlainText(record.request_id)) return {};
     const size_t does = record.method.size() + 5 * record.operation.size();
     Known& known = known_[(rpc::PeerSlot(record.peer, known_.size()) + 7 * does) % known_.size()];
     if (!known.Is(record)) known = Known(record);
-    return known.LineOf(record);
+    return known.LineOf(record, now);
   }
 
  private:
@@ -117,8 +117,8 @@ class KnownLines {
       return peer_ == of.peer && identity_ == of.identity && caller_ == of.caller && method_ == of.method &&
              operation_ == of.operation && !members_.empty();
     }
-    std::string_view LineOf(const rpc::CallRecord& record) {
-      const std::string_view time = Timestamp(spdlog::log_clock::now()), id = record.request_id;
+    std::string_view LineOf(const rpc::CallRecord& record, spdlog::log_clock::time_point now) {
+      const std::string_view time = Timestamp(now), id = record.request_id;
       if (const Moved moved(record);
           moved_ != moved || time.size() != time_bytes_ || id.size() != id_bytes_) {
         Line line;
@@ -181,12 +181,12 @@ AuditLog::AuditLog(rpc::FileDescriptor file)
 
 AuditLog::~AuditLog() = default;
 
-void AuditLog::Tell(const rpc::CallRecord& record) {
+void AuditLog::Tell(const rpc::CallRecord& record, std::chrono::system_clock::time_point now) {
   thread_local KnownLines known;
   if (record.status.ok())
-    if (const std::string_view line = known.Of(record); !line.empty()) return sink_->Append(line);
+    if (const std::string_view line = known.Of(record, now); !line.empty()) return sink_->Append(line);
   sink_->Append(Line()
-                    .AddTime()
+                    .AddTime(now)
                     .AddWho(record)
                     .Add("reason", record.status.reason())
                     .Add("calls", uint64_t{1})

@@ -2,6 +2,7 @@
 // data.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,7 +37,9 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  void Tell(const rpc::CallRecord& record);
+  /// Of a call, in a line of `now`.
+  void Tell(const rpc::CallRecord& record,
+            std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
   /// Of `calls` failed ones that have no line of their own.
   void TellFolded(const FailureKind& kind, uint64_t calls);
   /// Waits until all that was told is written, for a second at most.

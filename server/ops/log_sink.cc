@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/formatter.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,18 +32,29 @@ std::thread WithoutSignals(std::function<void()> run) {
   return std::thread(std::move(run));
 }
 
-/// Of `lines` from `at` on what one write takes without waiting, in whole lines where they fit.
-size_t Portion(const std::string& lines, size_t at) {
+/// What one write takes without waiting for a reader, whom files do not have: there fewer writes are better.
+size_t MostAtOnce(int fd) {
+  constexpr size_t kOfFile = 64 << 10;
+  struct stat facts {};
+  return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) ? kOfFile : PIPE_BUF;
+}
+
+/// Of `lines` from `at` on no more than `most`, in whole lines where they fit.
+size_t Portion(const std::string& lines, size_t at, size_t most) {
   const size_t rest = lines.size() - at;
-  if (rest <= PIPE_BUF) return rest;
-  const size_t end = lines.rfind('\n', at + PIPE_BUF - 1);
-  return end == lines.npos || end < at ? PIPE_BUF : end + 1 - at;
+  if (rest <= most) return rest;
+  const size_t end = lines.rfind('\n', at + most - 1);
+  return end == lines.npos || end < at ? most : end + 1 - at;
 }
 
 }  // namespace
 
 LogSink::LogSink(int fd, size_t most_bytes, DroppedLine dropped_line, std::chrono::milliseconds gather)
-    : fd_(fd), most_bytes_(most_bytes), dropped_line_(std::move(dropped_line)), gather_(gather) {
+    : fd_(fd),
+      most_at_once_(MostAtOnce(fd)),
+      most_bytes_(most_bytes),
+      dropped_line_(std::move(dropped_line)),
+      gather_(gather) {
   thread_ = WithoutSignals([this] { Run(); });
 }
 
@@ -131,7 +143,7 @@ size_t LogSink::Write(const std::string& lines) {
   while (at < lines.size()) {
     // A pipe that has room at all has it for as much as is asked for here, so this waits in poll alone.
     if (!MayWrite()) return at;
-    const ssize_t count = write(fd_, lines.data() + at, Portion(lines, at));
+    const ssize_t count = write(fd_, lines.data() + at, Portion(lines, at, most_at_once_));
     if (count >= 0) {
       at += static_cast<size_t>(count);
     } else if (errno != EINTR && errno != EAGAIN) {

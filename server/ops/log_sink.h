@@ -60,7 +60,7 @@ class LogSink final : public spdlog::sinks::sink {
   bool MayWrite();
 
   const int fd_;
-  const size_t most_bytes_;
+  const size_t most_at_once_, most_bytes_;
   const DroppedLine dropped_line_;
   const std::chrono::milliseconds gather_;
   std::unique_ptr<spdlog::formatter> formatter_;

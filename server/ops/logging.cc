@@ -223,12 +223,17 @@ uint64_t DroppedLogLines() {
   return process_sink ? process_sink->dropped() : 0;
 }
 
-void LogEvent(level_enum level, std::string_view msg, std::span<const Field> fields) {
+void LogEvent(level_enum level, std::string_view msg, std::span<const Field> fields,
+              spdlog::log_clock::time_point time) {
   auto* logger = spdlog::default_logger_raw();
   if (logger == nullptr || !logger->should_log(level)) return;
   const auto outer = std::exchange(current_fields, fields);
-  logger->log(level, spdlog::string_view_t(msg.data(), msg.size()));
+  logger->log(time, spdlog::source_loc{}, level, spdlog::string_view_t(msg.data(), msg.size()));
   current_fields = outer;
+}
+
+void LogEvent(level_enum level, std::string_view msg, std::span<const Field> fields) {
+  if (spdlog::should_log(level)) LogEvent(level, msg, fields, spdlog::log_clock::now());
 }
 
 void LogEvent(level_enum level, std::string_view msg, std::initializer_list<Field> fields) {

@@ -55,6 +55,9 @@ uint64_t DroppedLogLines();
 void LogEvent(spdlog::level::level_enum level, std::string_view msg, std::span<const Field> fields);
 void LogEvent(spdlog::level::level_enum level, std::string_view msg,
               std::initializer_list<Field> fields = {});
+/// The same, of another time than now.
+void LogEvent(spdlog::level::level_enum level, std::string_view msg, std::span<const Field> fields,
+              spdlog::log_clock::time_point time);
 
 /// RFC 3339, UTC, milliseconds: as lines begin. The text is good until this thread asks for another.
 std::string_view Timestamp(spdlog::log_clock::time_point time);

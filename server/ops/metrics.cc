@@ -5,6 +5,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <sstream>
 #include <utility>
@@ -214,8 +215,9 @@ void Metrics::OnCallEnd(const rpc::CallRecord& record) {
   // Last: once a reader has seen no call in progress, its next reading has all that ended.
   in_progress_[method]->Decrement();
   if (!record.status.ok() && !fold_.Admit(record)) return;
-  LogCall(record);
-  if (audit_) audit_->Tell(record);
+  const auto now = std::chrono::system_clock::now();  // in both, so that they are found by each other
+  LogCall(record, now);
+  if (audit_) audit_->Tell(record, now);
 }
 
 void Metrics::Count(const rpc::CallRecord& record, size_t method) {

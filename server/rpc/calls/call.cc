@@ -57,7 +57,7 @@ void Call::Started() {
 void Call::EnterConnection() {
   is_stream_ = is_stream();
   if (!record_.account() || !shared_->connection_use.any()) return;
-  Status status = record_.account()->use.Enter(shared_->connection_use, is_stream_, engine().timer().Now());
+  Status status = record_.account()->use.Enter(shared_->connection_use, is_stream_, record_.came());
   in_connection_ = status.ok();
   if (metadata_.refused.ok()) metadata_.refused = std::move(status);  // who calls is asked first
 }

@@ -40,7 +40,8 @@ void Record::Start(const Metadata* metadata, TimePoint arrived) {
   if (shared_->account_of) account_ = shared_->account_of(metadata_->peer);
   if (account_) account_->calls.fetch_add(1, std::memory_order_relaxed);
   if (metadata_->own) return;
-  shared_->last_arrival = shared_->engine->timer().Now();
+  came_ = shared_->engine->timer().Now();
+  shared_->last_arrival.store(came_, std::memory_order_relaxed);
   shared_->observer->OnCallStart(told_.method);
 }
 

@@ -23,6 +23,8 @@ class Record {
   void Start(const Metadata* metadata, TimePoint arrived);
   bool started() const { return metadata_ != nullptr; }
   TimePoint arrived() const { return arrived_; }
+  /// When Start() was, by the engine's timer; not of the server's own calls.
+  TimePoint came() const { return came_; }
   /// Its time counts from here: until now it was its client's.
   void SetArrived(TimePoint arrived) { arrived_ = arrived; }
   const std::string& method() const { return told_.method; }
@@ -70,7 +72,7 @@ class Record {
 
   CallContext* const shared_;
   const Metadata* metadata_ = nullptr;
-  TimePoint arrived_;
+  TimePoint arrived_, came_;
   CallRecord told_;
   std::shared_ptr<ConnectionAccount> account_;
   int64_t window_ = 0;    ///< 0: not of a stream
