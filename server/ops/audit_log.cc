@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "server/base/per_thread.h"
 #include "server/ops/json_line.h"
 #include "server/ops/line_text.h"
 #include "server/ops/log_sink.h"
@@ -182,9 +183,9 @@ AuditLog::AuditLog(rpc::FileDescriptor file)
 AuditLog::~AuditLog() = default;
 
 void AuditLog::Tell(const rpc::CallRecord& record, std::chrono::system_clock::time_point now) {
-  thread_local KnownLines known;
   if (record.status.ok())
-    if (const std::string_view line = known.Of(record, now); !line.empty()) return sink_->Append(line);
+    if (const std::string_view line = PerThread<KnownLines>().Of(record, now); !line.empty())
+      return sink_->Append(line);
   sink_->Append(Line()
                     .AddTime(now)
                     .AddWho(record)

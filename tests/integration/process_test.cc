@@ -224,14 +224,32 @@ TEST(Process, SecondSignalEndsAtOnce) {
   EXPECT_EQ(program.Wait(50), 1) << program.err();
 }
 
+/// Where a program serves metrics, as its log in JSON says.
+std::string MetricsAddress(const std::string& log) {
+  const std::string key = "\"address\":\"127.0.0.1:";
+  const size_t at = log.find(key);
+  if (at == std::string::npos) return "none in " + log;
+  const size_t begin = at + key.size() - 10;
+  return log.substr(begin, log.find('"', begin) - begin);
+}
+
+/// By threads of a library, which have little room.
+TEST(Process, WhoAsksTheMetricsServerForAnythingElseIsAnswered) {
+  Program program(Cpu({"--metrics-listen", "127.0.0.1:0", "--log-format", "json"}));
+  const std::string address = program.Ready()[0], metrics = MetricsAddress(program.err());
+  for (const char* path : {"/", "/favicon.ico", "/metrics/../..", "/%00", "/a?b=c"})
+    EXPECT_EQ(HttpGet(metrics, path).find("HTTP/1.1 404"), 0u) << path;
+  for (const char* method : {"HEAD", "OPTIONS", "POST", "PUT", "DELETE", "NONE"}) {
+    EXPECT_EQ(HttpGet(metrics, "/metrics", method).find("HTTP/1.1 "), 0u) << method;
+    EXPECT_EQ(HttpGet(metrics, "/", method).find("HTTP/1.1 "), 0u) << method;
+  }
+  EXPECT_EQ(HttpGet(metrics, "/metrics").find("HTTP/1.1 200"), 0u);
+  ExpectServes(address);
+}
+
 TEST(Process, MetricsAreAtZeroAfterWork) {
   Program program(Cpu({"--metrics-listen", "127.0.0.1:0", "--log-format", "json"}));
-  const std::string address = program.Ready()[0];
-  const std::string log = program.err(), key = "\"address\":\"127.0.0.1:";
-  const size_t at = log.find(key);
-  ASSERT_NE(at, std::string::npos) << log;
-  const size_t begin = at + key.size() - 10;
-  const std::string metrics = log.substr(begin, log.find('"', begin) - begin);
+  const std::string address = program.Ready()[0], metrics = MetricsAddress(program.err());
   {
     RawStream running(ConnectTo(address));
     ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kProcessShape)));

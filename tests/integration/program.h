@@ -114,8 +114,9 @@ class Program {
   bool ended_ = false;
 };
 
-/// GET of `path` from host:port; the whole answer.
-inline std::string HttpGet(const std::string& address, const std::string& path) {
+/// GET of `path` from host:port, or another method; the whole answer.
+inline std::string HttpGet(const std::string& address, const std::string& path,
+                           const std::string& method = "GET") {
   const size_t colon = address.rfind(':');
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -124,7 +125,7 @@ inline std::string HttpGet(const std::string& address, const std::string& path) 
   const int fd = socket(found->ai_family, SOCK_STREAM, 0);
   std::string answer;
   if (connect(fd, found->ai_addr, found->ai_addrlen) == 0) {
-    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    const std::string request = method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
     char buffer[4096];
     for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) answer.append(buffer, static_cast<size_t>(n));

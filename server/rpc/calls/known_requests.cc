@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/per_thread.h"
+
 namespace tilewire::rpc {
 
 KnownRequests& KnownRequests::OfThisThread() {
-  thread_local KnownRequests known;
-  return known;
+  return PerThread<KnownRequests>();
 }
 
 std::optional<std::vector<engine::ArrayUse>> KnownRequests::ArraysOf(const Known& known, Finder* finder) {

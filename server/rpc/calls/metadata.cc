@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/base/limits.h"
+#include "server/base/per_thread.h"
 #include "server/rpc/identity/last_token.h"
 #include "server/rpc/identity/rules.h"
 #include "server/rpc/listener/peer.h"
@@ -90,8 +91,7 @@ void Judge(const grpc::ServerContextBase& context, const CallContext& shared, co
   if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
   LastToken* last = nullptr;
   if (TokenAloneDecides(presented, shared.identity_rules, files)) {
-    thread_local LastTokens last_tokens;
-    last = &last_tokens.Of(told.authorization.first);
+    last = &PerThread<LastTokens>().Of(told.authorization.first);
     const std::string* const name =
         last->Names(*files.tokens, told.authorization.first, &std::chrono::system_clock::now);
     if (name != nullptr) {
@@ -116,9 +116,16 @@ std::optional<Clock::duration> Metadata::TimeLeft() const {
   return deadline - Clock::now();
 }
 
+namespace {
+
+struct SeededRandom : std::mt19937_64 {
+  SeededRandom() : std::mt19937_64(std::random_device{}()) {}
+};
+
+}  // namespace
+
 std::string MakeRequestId() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  const uint64_t bits = random();
+  const uint64_t bits = PerThread<SeededRandom>()();
   std::string id;
   for (int shift = 60; shift >= 0; shift -= 4) id += "0123456789abcdef"[bits >> shift & 15];
   return id;

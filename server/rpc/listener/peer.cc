@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "server/base/per_thread.h"
+
 namespace tilewire::rpc {
 namespace {
 
@@ -97,7 +99,7 @@ struct Parts {
 
 /// Calls mostly come where some of the last ones came.
 const Parts& PartsOf(const std::string& peer) {
-  thread_local std::array<Parts, 64> known;
+  auto& known = PerThread<std::array<Parts, 64>>();
   Parts& parts = known[PeerSlot(peer, known.size())];
   if (parts.peer != peer || peer.empty()) {
     std::string name = ReadName(peer), group = GroupOf(name);
