@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <ctime>
 #include <memory>
 
 #include "client/cpp/no_broken_pipes.h"
@@ -70,6 +71,19 @@ void Expect(SSL* session, const std::string& host) {
   }
 }
 
+/// Tries once, as BIO_do_connect_retry does not: where nobody listens there is nothing to explain, and
+/// nothing to wait for.
+bool Connects(BIO* connection) {
+  const std::time_t until = std::time(nullptr) + kSeconds;
+  BIO_set_nbio(connection, 1);
+  while (BIO_do_connect(connection) != 1) {
+    int fd = -1;
+    const bool waits = BIO_should_retry(connection) != 0 && BIO_get_fd(connection, &fd) >= 0;
+    if (!waits || BIO_socket_wait(fd, 0, until) != 1) return false;
+  }
+  return true;
+}
+
 /// What came of the handshake, and of what the server says to it.
 std::string Outcome(SSL* session, bool verified) {
   if (SSL_connect(session) != 1) {
@@ -102,7 +116,7 @@ std::string ExplainTls(const std::string& address, const ConnectOptions& options
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   ERR_clear_error();
   const Bio connection(BIO_new_connect(address.c_str()), &BIO_free_all);
-  if (!connection || BIO_do_connect_retry(connection.get(), kSeconds, -1) != 1) return "";
+  if (!connection || !Connects(connection.get())) return "";
   int fd = -1;
   BIO_get_fd(connection.get(), &fd);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);  // which connecting with a limit of time has left

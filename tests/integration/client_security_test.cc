@@ -41,8 +41,9 @@ class ClientSecurity : public ::testing::Test {
                     {"--tls-cert", files().Path(name + ".pem"), "--tls-key", files().Path(name + ".key")});
   }
   /// `tilewire info` with these options.
-  static ToolOutcome Info(const std::string& address, std::vector<std::string> options) {
-    options.insert(options.begin(), {"--server", address, "--timeout", "20"});
+  static ToolOutcome Info(const std::string& address, std::vector<std::string> options,
+                          const std::string& timeout = "20") {
+    options.insert(options.begin(), {"--server", address, "--timeout", timeout});
     options.emplace_back("info");
     Program tool(TILEWIRE_TILEWIRE, options);
     const int code = tool.Wait(60);
@@ -102,6 +103,12 @@ TEST_F(ClientSecurity, WhatIsWrongWithTheServerIsSaidInWords) {
   options.rpc.client_certificates_required = true;
   TestServer server(options);
   ExpectSays(Info(server.address(), Trusting("servers.pem")), 1, "or that there is none");
+}
+
+/// Nor looked into for seconds, by which --timeout would have passed.
+TEST_F(ClientSecurity, WhereNobodyListensNothingIsSaidOfTls) {
+  ExpectSays(Info("127.0.0.1:1", {}, "1"), 1, "Connection refused");
+  ExpectSays(Info("127.0.0.1:1", Trusting("servers.pem"), "1"), 1, "Connection refused");
 }
 
 TEST_F(ClientSecurity, WrongFilesAndOptionsAreUsageErrors) {
