@@ -123,8 +123,15 @@ std::string Doubt(const ops::Config& config) {
          "--tls-client-ca or --identity-header";
 }
 
-/// --check-config: also what is in the files that callers are judged by.
+/// --check-config: also what is in the files that callers are judged by, as who starts so may read them.
 int Check(const ops::Config& config) {
+  std::vector<std::string> of_this_system;
+  if (const Status status = ops::Confine(ConfinementOf(config), &of_this_system); !status.ok()) {
+    const bool wrong = status.code() == Code::kInvalidArgument;
+    std::fprintf(stderr, "tilewired: %s: %s\n", wrong ? "error" : "warning: you cannot start it so",
+                 std::string(status.message()).c_str());
+    if (wrong) return kBadUsage;
+  }
   const auto files = rpc::CredentialFiles::Open(ServerOptionsOf(config).credentials, rpc::WordsOfPolicies(),
                                                 [](bool, std::string_view) {});
   if (!files) {

@@ -39,7 +39,7 @@ Status CheckToken(const std::string& address, const ConnectOptions& connect) {
     return BadValue("ConnectOptions.token", "not told here", "visible ASCII characters").value();
   if (MaySendToken(address, connect)) return {};
   return BadValue("ConnectOptions.token", "for " + address + " in clear",
-                  "TLS, or an address of this host, or ConnectOptions.insecure")
+                  "TLS, or an address of this host, or ConnectOptions.insecure (of programs: --insecure)")
       .value();
 }
 

@@ -73,11 +73,12 @@ Flag TrustedProxies() {
   flag.help = "Whose --identity-header counts: its identity without that header; may be repeated";
   flag.repeatable = true;
   flag.store = [](Config* config, std::string_view text) -> Status {
-    auto identity = rpc::ParseIdentity("--trusted-proxy", text);
-    if (!identity) return identity.error();
-    // Nobody is a proxy by what a proxy says of him, and the users behind unix sockets are not known.
-    if (identity->kind == rpc::IdentityKind::kHeader || identity->kind == rpc::IdentityKind::kUid)
-      return BadValue("--trusted-proxy", text, kProxies).value();
+    const auto identity = rpc::ParseIdentity("--trusted-proxy", text);
+    // Nobody is a proxy by what a proxy says of him, and the users behind unix sockets are not known. A
+    // beginning and a star, as in --policy, would be the name of nobody.
+    if (!identity || identity->kind == rpc::IdentityKind::kHeader ||
+        identity->kind == rpc::IdentityKind::kUid || text.find('*') != text.npos)
+      return BadValue("--trusted-proxy", text, std::string(kProxies) + ", without *").value();
     config->trusted_proxies.push_back(identity->Text());
     return Status();
   };
@@ -169,7 +170,11 @@ Status CheckSecurity(const Config& config) {
   TILEWIRE_RETURN_IF_ERROR(CheckTls(config));
   TILEWIRE_RETURN_IF_ERROR(CheckJwt(config));
   const bool tls = !config.tls_cert.empty();
-  const bool proves = tls || !config.tokens.empty() || !config.jwks.empty();
+  const bool bearers = !config.tokens.empty() || !config.jwks.empty(), proves = tls || bearers;
+  if (config.identity_header == "authorization" && bearers)
+    return BadValue("--identity-header", "authorization",
+                    "another header, as that one has tokens with --tokens or --jwks")
+        .value();
   // Where callers can be told apart by what they prove, nobody's word counts unless he is named.
   if (!config.identity_header.empty() && proves && config.trusted_proxies.empty())
     return Needs("--identity-header", config.identity_header,

@@ -65,7 +65,10 @@ TEST(Policy, AdministrationIsNotInTheStar) {
   const Policy policy = Parsed(R"({"rules": [{"who": ["token:root"], "methods": ["*"], "admin": true},
       {"who": ["*"], "methods": ["*", "Device.MeasureCeilings"]}]})");
   EXPECT_TRUE(policy.For("token:root").MayCall("Device.MeasureCeilings").ok());
-  EXPECT_FALSE(policy.For("token:ann").MayCall("Device.MeasureCeilings").ok());
+  EXPECT_EQ(policy.For("token:ann").MayCall("Device.MeasureCeilings").detail()->allowed,
+            "callers whose rule says \"admin\": true");
+  EXPECT_EQ(policy.For("token:ann").MayCall("Device.Measure").detail()->allowed,
+            "what the rule for this caller lists");
   EXPECT_TRUE(policy.For("token:ann").MayCall("Kernels.Rmse").ok());
 }
 
@@ -126,6 +129,8 @@ TEST(Policy, WhatIsWrongIsSaidWhereItIs) {
        "rules[0].who is \"*\"; allowed: a list of texts, 1 or more"},
       {R"({"rules": [{"who": ["ann"], "methods": ["*"]}]})",
        "rules[0].who[0] is \"ann\"; allowed: *, anonymous"},
+      {R"({"rules": [{"who": ["spiffe://*/ann"], "methods": ["*"]}]})",
+       "rules[0].who[0] is \"spiffe://*/ann\"; allowed: *, anonymous"},
       {R"({"rules": [{"who": ["*"]}]})", "rules[0].methods is missing"},
       {R"({"rules": [{"who": ["*"], "methods": ["Rmse"]}]})",
        "rules[0].methods[0] is \"Rmse\"; allowed: *, Kernels.Rmse, Kernels.Execute, Arrays.List"},
@@ -183,6 +188,8 @@ TEST(Policy, WhatCannotBeMeantIsDoubted) {
                                             "rules[1] names token:bob, and --tokens has no such name",
                                             "rules[2] names cn:ab*, for whom rules[1] counts",
                                             "rules[4] names anonymous, for whom rules[3] counts"}));
+  EXPECT_EQ(Parsed(R"({"rules": [{"who": ["uid:0"], "methods": ["*"]}]})").Doubts(nullptr),
+            Doubts{"rules[0] names uid:0, and users behind unix sockets are not known"});
   EXPECT_EQ(Parsed(R"({"rules": [{"who": ["token:ann"], "methods": ["*"]}]})").Doubts(nullptr),
             Doubts{"rules[0] names token:ann, and --tokens has no such name"});
   EXPECT_EQ(Parsed(R"({"rules": [{"who": ["token:ann", "cn:b"], "methods": ["*"]},

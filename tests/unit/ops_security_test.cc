@@ -63,13 +63,20 @@ TEST(Security, WhoMayNameOthersIsSaidWhereCallersProveWhoTheyAre) {
   EXPECT_EQ(
       SecurityComplaint({.tokens = "t", .identity_header = "x-user", .trusted_proxies = {"token:proxy"}}),
       "");
+  EXPECT_EQ(SecurityComplaint({.jwks = "k",
+                               .jwt_issuer = "i",
+                               .jwt_audience = "a",
+                               .identity_header = "authorization",
+                               .trusted_proxies = {"jwt:proxy"}}),
+            "--identity-header");
+  EXPECT_EQ(SecurityComplaint({.identity_header = "authorization"}), "") << "nobody else looks at it";
   Config config;
   for (const Flag& flag : Flags()) {
     if (flag.name != "trusted-proxy") continue;
     EXPECT_TRUE(flag.store(&config, "spiffe://a/b").ok());
     EXPECT_TRUE(flag.store(&config, "anonymous").ok());
-    for (const std::string none : {"header:ann", "uid:0", "ann", ""})
-      EXPECT_FALSE(flag.store(&config, none).ok()) << none;
+    for (const std::string none : {"header:ann", "uid:0", "ann", "", "spiffe://a/*"})
+      EXPECT_EQ(flag.store(&config, none).detail()->allowed, flag.allowed + ", without *") << none;
   }
   EXPECT_EQ(config.trusted_proxies.size(), 2u);
 }

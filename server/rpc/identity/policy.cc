@@ -25,7 +25,7 @@ bool Covers(std::string_view who, std::string_view later) {
 
 std::vector<std::string> Policy::Doubts(const Tokens* tokens) const {
   if (rules_.empty()) return {"there are no rules, so that nobody may do anything"};
-  constexpr std::string_view kToken = "token:";
+  constexpr std::string_view kToken = "token:", kUid = "uid:";
   std::vector<std::string> doubts;
   for (size_t i = 0; i < rules_.size(); ++i) {
     for (const std::string& who : rules_[i].who) {
@@ -35,6 +35,7 @@ std::vector<std::string> Policy::Doubts(const Tokens* tokens) const {
           doubts.push_back(has + ", for whom rules[" + std::to_string(before) + "] counts");
           break;
         }
+      if (who.starts_with(kUid)) doubts.push_back(has + ", and users behind unix sockets are not known");
       if (!who.starts_with(kToken) || who.ends_with('*')) continue;
       if (tokens == nullptr || !tokens->Has(std::string_view(who).substr(kToken.size())))
         doubts.push_back(has + ", and --tokens has no such name");
@@ -66,7 +67,8 @@ Status Policy::Ruling::MayCall(std::string_view method) const {
     return Denied("call anything", "identity", std::string(identity_), "callers whom a rule names");
   if (Has(rule_->methods, method)) return {};
   return Denied("call " + std::string(method), "method", std::string(method),
-                "what the rule for this caller lists");
+                Has(rule_->for_admins, method) ? "callers whose rule says \"admin\": true"
+                                               : "what the rule for this caller lists");
 }
 
 Status Policy::Ruling::MayRun(std::string_view operation, int64_t bytes) const {

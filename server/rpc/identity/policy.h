@@ -63,6 +63,7 @@ class Policy {
   struct Rule {
     std::vector<std::string> who;  ///< identities; with * at the end: all that begin so
     Words methods, operations;
+    Words for_admins;       ///< methods that it would list, were its callers administrators
     int64_t max_bytes = 0;  ///< 0: no bound
     PolicyLimits limits;
   };

@@ -115,7 +115,7 @@ class PolicyReader {
     if (who == "*") return who;
     const bool beginning = who.ends_with('*');
     const std::string text = beginning ? who.substr(0, who.size() - 1) + "x" : who;  // a name for the check
-    if (!ParseIdentity(where, text))
+    if (text.find('*') != text.npos || !ParseIdentity(where, text))
       Refuse(where, "\"" + who + "\"",
              "*, anonymous, spiffe://..., dns:..., cn:..., token:..., jwt:..., header:..., with * at the end "
              "all "
@@ -167,7 +167,7 @@ class PolicyReader {
     const json admin = rule.value("admin", json(false));
     if (!admin.is_boolean()) Refuse(where + ".admin", admin.dump(), "true or false");
     for (const std::string& method : words_.admin_methods)
-      if (!admin.get<bool>()) std::erase(out.methods, method);
+      if (!admin.get<bool>() && std::erase(out.methods, method) > 0) out.for_admins.push_back(method);
     if (rule.contains("max_bytes")) out.max_bytes = BytesOf(where + ".max_bytes", rule["max_bytes"]);
     out.limits = ReadLimits(where, rule);
     return out;
