@@ -22,6 +22,7 @@
 #include "server/base/stats.h"
 #include "server/base/timing.h"
 #include "server/ops/audit_log.h"
+#include "server/ops/credential_metrics.h"
 #include "server/ops/engine_metrics.h"
 #include "server/ops/failure_fold.h"
 #include "server/ops/process_metrics.h"
@@ -110,6 +111,7 @@ class Metrics : public rpc::CallObserver {
   void OnConnectionRefused(rpc::Refusal why) override;
   void OnConnectionEnded(rpc::Ending why) override;
   void OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) override;
+  void OnCredentials(const rpc::CredentialState& state) override { credentials_.Set(state); }
   void OnNotice(std::string_view text) override;
   void OnWarning(std::string_view text) override;
 
@@ -125,6 +127,7 @@ class Metrics : public rpc::CallObserver {
   prometheus::Histogram& Wall(size_t method);
 
   std::shared_ptr<prometheus::Registry> registry_;
+  CredentialMetrics credentials_{registry_.get()};
   std::shared_ptr<ProcessMetrics> process_;
   std::shared_ptr<EngineMetrics> engine_;  // may be null
   prometheus::Family<prometheus::Counter>& calls_family_;

@@ -105,7 +105,8 @@ Status ServerImpl::Listen() {
                                                   options_.idle_seconds, options_.least_rate);
   SetLive(true);
   SetReady(true);
-  shared_.credentials->Start();
+  shared_.credentials->Start(
+      [observer = shared_.observer](const CredentialState& state) { observer->OnCredentials(state); });
   // What is not clear cannot be asked how far away it is.
   listener_->Start(
       [this](FileDescriptor connection, Entrance by) { servers_->HandOver(std::move(connection), by); },

@@ -36,5 +36,26 @@ TEST(CheckConfig, ReadsAsTheUserWhomTheServerBecomes) {
   EXPECT_NE(why.find("cannot be read: Permission denied"), std::string::npos) << why;
 }
 
+/// And what is wrong with files that change later is in the metrics.
+TEST(CheckConfig, AFileThatCannotBeUsedIsCountedWhileItIsThere) {
+  constexpr const char* kGood = R"({"rules": [{"who": ["*"], "methods": ["*"]}]})";
+  const Files files;
+  const std::string policy = files.Write("policy.json", kGood), key = "tilewire_credential_files_refused ";
+  Program program(
+      {"--device", "cpu", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--policy", policy});
+  program.Ready();
+  const std::string metrics = program.MetricsAddress();
+  const auto shows = [&](const char* count) {
+    return HttpGet(metrics, "/metrics").find("\n" + key + count + "\n") != std::string::npos;
+  };
+  EXPECT_TRUE(shows("0"));
+  EXPECT_EQ(HttpGet(metrics, "/metrics").find("tilewire_certificate_expiry"), std::string::npos)
+      << "in clear";
+  files.Write("policy.json", "{");
+  EXPECT_TRUE(Eventually([&] { return shows("1"); }));
+  files.Write("policy.json", kGood);
+  EXPECT_TRUE(Eventually([&] { return shows("0"); }));
+}
+
 }  // namespace
 }  // namespace tilewire::testing

@@ -224,19 +224,10 @@ TEST(Process, SecondSignalEndsAtOnce) {
   EXPECT_EQ(program.Wait(50), 1) << program.err();
 }
 
-/// Where a program serves metrics, as its log in JSON says.
-std::string MetricsAddress(const std::string& log) {
-  const std::string key = "\"address\":\"127.0.0.1:";
-  const size_t at = log.find(key);
-  if (at == std::string::npos) return "none in " + log;
-  const size_t begin = at + key.size() - 10;
-  return log.substr(begin, log.find('"', begin) - begin);
-}
-
 /// By threads of a library, which have little room.
 TEST(Process, WhoAsksTheMetricsServerForAnythingElseIsAnswered) {
-  Program program(Cpu({"--metrics-listen", "127.0.0.1:0", "--log-format", "json"}));
-  const std::string address = program.Ready()[0], metrics = MetricsAddress(program.err());
+  Program program(Cpu({"--metrics-listen", "127.0.0.1:0"}));
+  const std::string address = program.Ready()[0], metrics = program.MetricsAddress();
   for (const char* path : {"/", "/favicon.ico", "/metrics/../..", "/%00", "/a?b=c"})
     EXPECT_EQ(HttpGet(metrics, path).find("HTTP/1.1 404"), 0u) << path;
   for (const char* method : {"HEAD", "OPTIONS", "POST", "PUT", "DELETE", "NONE"}) {
@@ -248,8 +239,8 @@ TEST(Process, WhoAsksTheMetricsServerForAnythingElseIsAnswered) {
 }
 
 TEST(Process, MetricsAreAtZeroAfterWork) {
-  Program program(Cpu({"--metrics-listen", "127.0.0.1:0", "--log-format", "json"}));
-  const std::string address = program.Ready()[0], metrics = MetricsAddress(program.err());
+  Program program(Cpu({"--metrics-listen", "127.0.0.1:0"}));
+  const std::string address = program.Ready()[0], metrics = program.MetricsAddress();
   {
     RawStream running(ConnectTo(address));
     ASSERT_TRUE(running.Open(RmseOpen(v1::DTYPE_F32, kProcessShape)));

@@ -205,9 +205,34 @@ TEST_F(CredentialFilesTest, DoubtsAreTold) {
   EXPECT_TRUE(TakeTold().empty()) << "once";
 }
 
+TEST_F(CredentialFilesTest, WhatCannotBeUsedAndUntilWhenTheCertificateCanIsTold) {
+  const auto files = Open().value();
+  std::vector<CredentialState> states;
+  files->Start([&](const CredentialState& state) { states.push_back(state); });
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(states[0].refused, 0);
+  ASSERT_TRUE(states[0].certificate_ends);
+  EXPECT_GT(*states[0].certificate_ends, std::chrono::system_clock::now());
+  const auto refused_after = [&](const char* name, const std::string& text) {
+    files_.Write(name, text);
+    files->Look();
+    files->Look();  // what is told already is not told again
+    return states.back().refused;
+  };
+  EXPECT_EQ(refused_after("tokens", "ann"), 1);
+  EXPECT_EQ(refused_after("key.pem", second_.key), 2);
+  EXPECT_EQ(refused_after("tokens", kToken), 1);
+  EXPECT_EQ(refused_after("key.pem", first_.key), 0);
+  EXPECT_EQ(states.size(), 5u);
+  Put(authority_.Issue({.common_name = "late", .expired = true}));
+  files->Look();
+  EXPECT_LT(*states.back().certificate_ends, std::chrono::system_clock::now());
+  EXPECT_EQ(states.back().refused, 0);
+}
+
 TEST(CredentialFiles, WithoutPathsThereIsNothing) {
   const auto files = CredentialFiles::Open({}, {}, [](bool, std::string_view) { FAIL(); }).value();
-  files->Start();
+  files->Start([](const CredentialState&) { FAIL(); });
   files->Look();
   EXPECT_FALSE(files->has_tls());
   EXPECT_EQ(files->tls(), nullptr);

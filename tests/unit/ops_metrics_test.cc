@@ -254,6 +254,15 @@ TEST_F(MetricsTest, ConnectionsByWhatBecameOfThem) {
   Has(text, "tilewire_log_lines_dropped_total 0");
 }
 
+TEST_F(MetricsTest, FilesOfCredentials) {
+  Metrics metrics("1", "cpu", nullptr);
+  EXPECT_EQ(metrics.Render().find("credential"), std::string::npos) << "there are none";
+  metrics.OnCredentials(
+      {.refused = 2, .certificate_ends = std::chrono::system_clock::from_time_t(1800000000)});
+  Has(metrics.Render(), "tilewire_credential_files_refused 2");
+  Has(metrics.Render(), "tilewire_certificate_expiry_timestamp_seconds 1800000000");
+}
+
 TEST_F(MetricsTest, TakenPortsAreErrors) {
   Metrics first("1", "cpu", nullptr), second("1", "cpu", nullptr);
   auto bound = first.Serve("127.0.0.1:0");

@@ -8,6 +8,7 @@
 #include "kernels/array/status.h"
 #include "server/base/timing.h"
 #include "server/rpc/calls/backlog.h"
+#include "server/rpc/identity/credential_files.h"
 #include "server/rpc/listener/observer.h"
 
 namespace tilewire::rpc {
@@ -32,6 +33,8 @@ class CallObserver : public ConnectionObserver {
  public:
   virtual void OnCallStart(std::string_view method) = 0;
   virtual void OnCallEnd(const CallRecord& record) = 0;
+  /// Of the files by which callers are known; at the start, and when it is another.
+  virtual void OnCredentials(const CredentialState& state) { (void)state; }
 };
 
 }  // namespace tilewire::rpc

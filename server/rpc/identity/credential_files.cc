@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -45,9 +46,17 @@ CredentialFiles::~CredentialFiles() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CredentialFiles::Start() {
+void CredentialFiles::Start(OnState on_state) {
   if (!has_tls() && paths_.tokens.empty() && paths_.jwks.empty() && paths_.policy.empty()) return;
   TellDoubts();
+  {
+    const MutexLock lock(look_mutex_);
+    on_state_ = std::move(on_state);
+    if (on_state_) {
+      if (const auto pems = tls()) state_.certificate_ends = EndOfTls(*pems);
+      on_state_(state_);
+    }
+  }
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -67,11 +76,19 @@ void CredentialFiles::Run() {
 
 void CredentialFiles::Look() {
   const MutexLock lock(look_mutex_);
-  bool fresh = TellOf("certificates", TakeTls());
-  fresh |= TellOf("tokens", TakeTokens());
-  fresh |= TellOf("keys of --jwks", TakeJwks());
-  fresh |= TellOf("rules of the policy", TakePolicy());
+  bool fresh = TellOf("certificates", TakeTls(), &refused_[0]);
+  fresh |= TellOf("tokens", TakeTokens(), &refused_[1]);
+  fresh |= TellOf("keys of --jwks", TakeJwks(), &refused_[2]);
+  fresh |= TellOf("rules of the policy", TakePolicy(), &refused_[3]);
   if (fresh) TellDoubts();
+  if (on_state_) TellState(fresh);
+}
+
+void CredentialFiles::TellState(bool fresh) {
+  CredentialState state = state_;
+  state.refused = static_cast<int>(std::ranges::count(refused_, true));
+  if (const auto pems = tls(); pems && fresh) state.certificate_ends = EndOfTls(*pems);
+  if (std::exchange(state_, state) != state) on_state_(state);
 }
 
 std::vector<std::string> CredentialFiles::Doubts(WallTime now) const {
@@ -90,7 +107,8 @@ void CredentialFiles::TellDoubts() const {
   for (const std::string& doubt : Doubts(std::chrono::system_clock::now())) tell_(false, doubt);
 }
 
-bool CredentialFiles::TellOf(std::string_view what, const Result<bool>& taken) const {
+bool CredentialFiles::TellOf(std::string_view what, const Result<bool>& taken, bool* refused) {
+  if (!taken || *taken) *refused = !taken;
   if (!taken) {
     tell_(false, std::string(what) + " have changed and cannot be used, so the old ones stay: " +
                      std::string(taken.error().message()));

@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -37,6 +38,15 @@ struct CallCredentials {
   std::shared_ptr<const Policy> policy;
 };
 
+/// What an operator is to be alerted of.
+struct CredentialState {
+  /// Of certificates, tokens, keys and policy: whose files cannot be used as they are, so that older ones
+  /// are.
+  int refused = 0;
+  std::optional<WallTime> certificate_ends;  ///< of the server's; none: it speaks in clear
+  bool operator==(const CredentialState&) const = default;
+};
+
 /// Reads them once a second (`tw-files`) and takes what is new: they may lie where nobody is told of changes,
 /// mounts swap whole folders, and times of files are too coarse to tell two changes apart. What cannot be
 /// used is warned of once, and what was there before stays: a certificate whose key has not come yet harms
@@ -53,8 +63,10 @@ class CredentialFiles {
   ~CredentialFiles();
   CredentialFiles(const CredentialFiles&) = delete;
 
-  /// From now on the thread looks. Once.
-  void Start();
+  /// From now on the thread looks. Once. `on_state` is called now, where there are files at all, and on the
+  /// thread when there is another state; outlives it, must not block.
+  using OnState = std::function<void(const CredentialState&)>;
+  void Start(OnState on_state = {});
   /// Takes what is new since the last look.
   void Look();
 
@@ -88,9 +100,10 @@ class CredentialFiles {
   /// From now on calls are judged by this one too.
   template <typename T>
   void Use(std::shared_ptr<const T> CallCredentials::*which, T fresh) TILEWIRE_REQUIRES(look_mutex_);
-  /// Whether there is something new.
-  bool TellOf(std::string_view what, const Result<bool>& taken) const;
+  /// Whether there is something new; from now on, whether what is there is `refused`.
+  bool TellOf(std::string_view what, const Result<bool>& taken, bool* refused) TILEWIRE_REQUIRES(look_mutex_);
   void TellDoubts() const;
+  void TellState(bool fresh) TILEWIRE_REQUIRES(look_mutex_);
   void Run();
 
   const CredentialPaths paths_;
@@ -102,6 +115,9 @@ class CredentialFiles {
   FileSeen tokens_seen_ TILEWIRE_GUARDED_BY(look_mutex_), jwks_seen_ TILEWIRE_GUARDED_BY(look_mutex_),
       policy_seen_ TILEWIRE_GUARDED_BY(look_mutex_);
   std::string tls_wrong_ TILEWIRE_GUARDED_BY(look_mutex_);
+  std::array<bool, 4> refused_ TILEWIRE_GUARDED_BY(look_mutex_){};
+  OnState on_state_ TILEWIRE_GUARDED_BY(look_mutex_);
+  CredentialState state_ TILEWIRE_GUARDED_BY(look_mutex_);  ///< as was told
   mutable Mutex mutex_;
   CondVar wake_;
   bool stop_ TILEWIRE_GUARDED_BY(mutex_) = false;

@@ -87,6 +87,14 @@ std::string DoubtOfTls(const TlsPaths& paths, const TlsPems& pems,
   return {};
 }
 
+std::optional<std::chrono::system_clock::time_point> EndOfTls(const TlsPems& pems) {
+  const auto certificate = FirstCertificate("--tls-cert", "", pems.certificate);
+  if (!certificate) return std::nullopt;
+  const auto last = TimeOf(X509_get0_notAfter(certificate->get()));
+  if (!last) return std::nullopt;
+  return std::chrono::system_clock::from_time_t(*last);
+}
+
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path) {
   errno = 0;
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "kernels/array/status.h"
@@ -32,6 +33,9 @@ Status CheckTls(const TlsPaths& paths, const TlsPems& pems);
 /// Why nobody will take a certificate that can be used: it is over, or not good yet. Empty: there is no
 /// reason.
 std::string DoubtOfTls(const TlsPaths& paths, const TlsPems& pems, std::chrono::system_clock::time_point now);
+
+/// When the server's certificate is over. None where nobody can say.
+std::optional<std::chrono::system_clock::time_point> EndOfTls(const TlsPems& pems);
 
 /// All of a file of at most 4 MiB, or INVALID_ARGUMENT with the flag, the file and why not.
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path);
