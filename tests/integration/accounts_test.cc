@@ -134,9 +134,9 @@ TEST_F(Shedding, EndsThoseThatHoldMost) {
   const auto small = Connect(door_.address()), large = Connect(door_.address()),
              also_large = Connect(door_.address());
   ASSERT_TRUE(door_.Inside(3));
-  Pass(small, door_.fd(0), 100'000);
-  Pass(large, door_.fd(1), 600'000);
-  Pass(also_large, door_.fd(2), 500'000);
+  Pass(small, door_.fd(0), 50'000);
+  Pass(large, door_.fd(1), 240'000);
+  Pass(also_large, door_.fd(2), 200'000);
   resident_ = 2000;
   EXPECT_TRUE(IsClosed(large));
   EXPECT_TRUE(IsClosed(also_large));
@@ -166,6 +166,20 @@ TEST_F(Shedding, EndsWhoseCallsComeToNothing) {
   EXPECT_TRUE(Eventually([&] { return door_.observer.closed == 1; }));
   EXPECT_NE(account_of(good), nullptr);
   EXPECT_EQ(account_of(bad), nullptr);
+}
+
+TEST_F(Shedding, EndsThatSendMuchWithoutACall) {
+  const auto good = Connect(door_.address()), bad = Connect(door_.address());
+  ASSERT_TRUE(door_.Inside(2));
+  sockaddr_in here{};
+  socklen_t bytes = sizeof here;
+  ASSERT_EQ(getsockname(good.get(), reinterpret_cast<sockaddr*>(&here), &bytes), 0);
+  door_.listener().AccountOf("ipv4:127.0.0.1:" + std::to_string(ntohs(here.sin_port)))->calls = 1;
+  Pass(good, door_.fd(0), 300'000);
+  Pass(bad, door_.fd(1), 300'000);
+  EXPECT_TRUE(IsClosed(bad));
+  EXPECT_EQ(door_.observer.ended[static_cast<size_t>(rpc::Ending::kUnasked)], 1);
+  EXPECT_TRUE(Eventually([&] { return door_.observer.closed == 1; }));
 }
 
 TEST(Accounts, APortThatIsUsedAgainKeepsItsNewAccount) {

@@ -33,6 +33,8 @@ class RawConnection {
   void Send(const std::string& bytes) {
     EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
+  /// The same where the server may have closed it.
+  void TrySend(const std::string& bytes) { (void)send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   /// Reads until the server closes it.
   void WaitForEnd() {
     char buffer[4096];
@@ -88,6 +90,29 @@ TEST(Connections, WhoDoesNotBeginHttp2IsClosed) {
   silent.WaitForEnd();
   half.WaitForEnd();
   EXPECT_TRUE(Eventually([&] { return server.observer().closed() == 2; }));
+}
+
+/// gRPC reads all of it anew with each frame, on whatever thread it was handed over by, for as long as it
+/// goes on.
+TEST(Connections, WhoNeverEndsAHeaderIsClosed) {
+  TestServer server(OnLoopback());
+  const auto frame = [](int type, int stream, const std::string& payload) {
+    std::string bytes;
+    for (const int shift : {16, 8, 0}) bytes += static_cast<char>(payload.size() >> shift & 0xff);
+    bytes += static_cast<char>(type);
+    bytes += '\0';  // of a header block: more follows
+    for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(stream >> shift & 0xff);
+    return bytes + payload;
+  };
+  RawConnection endless(server.address());
+  // A literal of one letter, and a value of 2^30 bytes (RFC 7541, 5.1 and 6.2.2).
+  endless.Send(kPreface + frame(1, 1, std::string("\0\1a\x7f\x81\xff\xff\xff\x03", 9)));
+  const std::string more = frame(9, 1, std::string(16384, 'a'));
+  EXPECT_TRUE(Eventually([&] {
+    endless.TrySend(more);
+    return server.observer().ended() == 1;
+  }));
+  ExpectGoodCalls(server);
 }
 
 TEST(Connections, WithoutCallsTheyAreClosedAndComeBack) {

@@ -40,7 +40,7 @@ class CountingObserver final : public rpc::ConnectionObserver {
   int Refused(Refusal why) const { return refused[static_cast<size_t>(why)]; }
   std::atomic<int> opened{0}, closed{0};
   std::array<std::atomic<int>, 3> refused{};
-  std::array<std::atomic<int>, 2> ended{};
+  std::array<std::atomic<int>, rpc::kEndingNames.size()> ended{};
 
  private:
   mutable std::mutex mutex_;

@@ -75,7 +75,10 @@ void Record::Moved(uint64_t bytes) const {
 }
 
 void Record::Tell() {
-  if (account_ && CameToNothing(told_.status)) account_->failed.fetch_add(1, std::memory_order_relaxed);
+  if (account_) {
+    if (CameToNothing(told_.status)) account_->failed.fetch_add(1, std::memory_order_relaxed);
+    account_->ended.fetch_add(1, std::memory_order_release);
+  }
   if (metadata_->own) return;
   told_.request_id = metadata_->request_id;
   told_.traceparent = metadata_->traceparent;

@@ -23,7 +23,8 @@ struct ConnectionAccount {
   ConnectionUse use;                                   ///< of what --…-per-connection bound
   std::atomic<uint64_t> message_bytes{0};              ///< of messages that calls took,
   std::atomic<uint64_t> requests{0};       ///< and how many of these there were of unary calls, one of each
-  std::atomic<int> coming{0};              ///< unary calls whose messages are still on their way
+  std::atomic<uint32_t> ended{0};          ///< calls, whatever came of them; modulo 2^32
+  std::atomic<int16_t> coming{0};          ///< unary calls whose messages are still on their way
   std::atomic<uint8_t> heavy_in_a_row{0};  ///< calls since the last light one
   std::atomic<bool> last_is_bulk{false};   ///< the last call was for a bulk job
 

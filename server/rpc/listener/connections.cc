@@ -87,9 +87,9 @@ void Connections::Clear() {
   for (size_t i = 0; i < count; ++i) observer_->OnConnectionClosed();
 }
 
-bool Connections::empty() const {
+size_t Connections::size() const {
   const MutexLock lock(mutex_);
-  return all_.empty();
+  return all_.size();
 }
 
 std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& peer) const {
@@ -113,7 +113,7 @@ Unread Connections::CountUnread(TimePoint now) {
       const int fd = connection.second.get();
       const int64_t unread = UnreadBytes(fd);
       const int64_t read =
-          connection.recent.MayBeInAMessage(unread) ? static_cast<int64_t>(ReceivedBytes(fd)) - unread : 0;
+          connection.recent.MayBeInAMessage(unread) ? static_cast<int64_t>(BytesOf(fd).received) - unread : 0;
       calls += connection.recent.In(unread, connection.account.get(), read);
     }
   }
@@ -135,9 +135,11 @@ void Connections::EndLocked(Connection* connection, Ending why) {
 void Connections::Look(double seconds) {
   const MutexLock lock(mutex_);
   for (auto& [id, connection] : all_) {
-    const uint64_t received = ReceivedBytes(connection.second.get());
-    connection.account->received.store(received, std::memory_order_relaxed);
-    connection.burden.Update(seconds, received, *connection.account);
+    const TcpBytes bytes = BytesOf(connection.second.get());
+    connection.account->received.store(bytes.received, std::memory_order_relaxed);
+    connection.burden.Update(seconds, bytes.received, *connection.account);
+    connection.unasked.Update(seconds, bytes, *connection.account);
+    if (connection.unasked.too_many()) EndLocked(&connection, Ending::kUnasked);
     if (connection.burden.failed_calls() > limits_.most_failed_calls)
       EndLocked(&connection, Ending::kFailedCalls);
   }

@@ -16,6 +16,7 @@
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/listener/observer.h"
 #include "server/rpc/listener/peer.h"
+#include "server/rpc/listener/unasked.h"
 #include "server/rpc/listener/unread.h"
 
 namespace tilewire::rpc {
@@ -42,7 +43,8 @@ class Connections {
   void Remove(Id id);
   /// All have ended.
   void Clear();
-  bool empty() const;
+  bool empty() const { return size() == 0; }
+  size_t size() const;
 
   /// Where calls of a peer (ServerContext::peer()) count themselves; null for those of unix sockets, which
   /// nobody can tell apart, and for one that is gone.
@@ -52,7 +54,8 @@ class Connections {
   /// very many connections a part of them stands for all, another each time.
   Unread CountUnread(TimePoint now);
 
-  /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls.
+  /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls, and
+  /// those that send much without a call.
   void Look(double seconds);
   /// Ends those that hold most of what no call took, as of the last look: all of at least half as much as the
   /// first, if that is a burden at all. Returns how many. Their ends are told when they come.
@@ -64,6 +67,7 @@ class Connections {
     FileDescriptor second;
     std::shared_ptr<ConnectionAccount> account = std::make_shared<ConnectionAccount>();
     Burden burden;
+    Unasked unasked;
     RecentCalls recent;
     bool ended = false;  ///< by us
   };

@@ -24,7 +24,9 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
-constexpr std::chrono::milliseconds kLookEvery{250};  // unless memory grows
+// At memory, unless it grows; at connections sooner where they are few: what takes no memory takes time.
+constexpr std::chrono::milliseconds kLookEvery{250};
+constexpr std::chrono::microseconds kLookEach{25};
 constexpr int kWatchMs = 50, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
 
 // After connections were ended: their calls end by and by.
@@ -101,8 +103,10 @@ Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
 }
 
 void Listener::Start(HandOver hand_over, WindowOptions windows) {
+  hand_overs_ = std::make_unique<HandOvers>(std::move(hand_over));
   arrivals_ = std::make_unique<Arrivals>(
-      std::move(windows), acknowledge_within_, std::move(hand_over),
+      std::move(windows), acknowledge_within_,
+      [this](FileDescriptor connection, Entrance by) { hand_overs_->Give(std::move(connection), by); },
       [this](Connections::Id id, Clock::duration round_trip, int64_t window) {
         connections_.SetDistance(id, round_trip, window);
       },
@@ -112,6 +116,7 @@ void Listener::Start(HandOver hand_over, WindowOptions windows) {
 
 void Listener::Stop() {
   if (thread_.joinable()) {
+    hand_overs_->Stop();  // first: who keeps it is ended by the thread that looks after all
     const uint64_t one = 1;
     while (write(stop_.get(), &one, sizeof one) < 0 && errno == EINTR) {
     }
@@ -189,11 +194,17 @@ void Listener::LookAfterAll() {
   if (now < watch_next_ || connections_.empty()) return;
   last_watch_ = now;
   watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
-  if (now - last_look_ < kLookEvery && !memory_.near() && !memory_.over() && !memory_.HasGrown()) return;
+  const bool at_memory =
+      now - memory_looked_ >= kLookEvery || memory_.near() || memory_.over() || memory_.HasGrown();
+  if (at_memory ||
+      now - last_look_ >= std::min<Clock::duration>(kLookEvery, connections_.size() * kLookEach)) {
+    connections_.Look(std::chrono::duration<double>(now - last_look_).count());
+    last_look_ = now;
+  }
+  if (!at_memory) return;
+  memory_looked_ = now;
   const bool is_short = memory_.Short();
   watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
-  connections_.Look(std::chrono::duration<double>(now - last_look_).count());
-  last_look_ = now;
   if (!is_short) return;
   const int count = connections_.ShedWorst();
   if (count == 0) return;

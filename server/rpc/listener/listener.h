@@ -13,6 +13,7 @@
 #include "server/base/timing.h"
 #include "server/rpc/listener/arrivals.h"
 #include "server/rpc/listener/connections.h"
+#include "server/rpc/listener/hand_overs.h"
 #include "server/rpc/listener/memory_watch.h"
 #include "server/rpc/listener/own_dials.h"
 #include "server/rpc/listener/sockets.h"
@@ -36,7 +37,7 @@ class Listener {
 
   /// Where it listens, with the ports that were picked.
   const std::vector<std::string>& addresses() const { return addresses_; }
-  /// From now on connections are handed over, on the listener's thread. Once.
+  /// From now on connections are handed over, one after the other, on a thread of their own. Once.
   void Start(HandOver hand_over, WindowOptions windows = {});
   /// Takes no more connections and listens no longer; when it returns no one is being handed over.
   void Stop();
@@ -89,9 +90,10 @@ class Listener {
   FileDescriptor epoll_, stop_, spare_;
   Connections connections_;
   OwnDials own_dials_;
+  std::unique_ptr<HandOvers> hand_overs_;
   std::unique_ptr<Arrivals> arrivals_;
   uint64_t refused_ = 0, refused_told_ = 0;  ///< of the thread
-  TimePoint tell_next_{}, last_look_{}, last_watch_{}, watch_next_{};
+  TimePoint tell_next_{}, last_look_{}, memory_looked_{}, last_watch_{}, watch_next_{};
   MemoryWatch memory_;
   int trims_left_ = 0;
   TimePoint trim_next_{};

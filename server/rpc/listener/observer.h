@@ -22,8 +22,9 @@ inline constexpr std::array<std::string_view, 3> kRefusalNames{"full", "peer", "
 enum class Ending : uint8_t {
   kFailedCalls,  ///< too many calls of it came to nothing
   kMemory,       ///< memory ran short, and it held most
+  kUnasked,      ///< it sent much, and no call of it was open
 };
-inline constexpr std::array<std::string_view, 2> kEndingNames{"failed_calls", "memory"};
+inline constexpr std::array<std::string_view, 3> kEndingNames{"failed_calls", "memory", "unasked"};
 
 /// Thread-safe; called on the listener's thread, so it must not block.
 class ConnectionObserver {

@@ -19,11 +19,13 @@ socklen_t Ask(int fd, tcp_info* info) {
 
 }  // namespace
 
-uint64_t ReceivedBytes(int fd) {
+TcpBytes BytesOf(int fd) {
   tcp_info info{};
+  static_assert(offsetof(tcp_info, tcpi_bytes_acked) < offsetof(tcp_info, tcpi_bytes_received));
   const bool known =
       Ask(fd, &info) >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-  return known ? info.tcpi_bytes_received : 0;
+  if (!known) return {};
+  return {.received = info.tcpi_bytes_received, .sent = info.tcpi_bytes_acked};
 }
 
 int64_t UnreadBytes(int fd) {

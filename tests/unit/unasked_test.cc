@@ -1,0 +1,96 @@
+// What connections may send while no call of theirs is open.
+#include "server/rpc/listener/unasked.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewire::rpc {
+namespace {
+
+constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+
+/// One connection, looked at ten times a second.
+class UnaskedTest : public ::testing::Test {
+ protected:
+  void Come(uint64_t bytes, uint64_t answered = 0) {
+    bytes_.received += bytes;
+    bytes_.sent += answered;
+    unasked_.Update(0.1, bytes_, account_);
+  }
+  /// One that was let in, and is over.
+  void CallEnds() {
+    ++account_.calls;
+    Come(0);
+    ++account_.ended;
+    Come(0);
+  }
+
+  ConnectionAccount account_;
+  TcpBytes bytes_;
+  Unasked unasked_;
+};
+
+TEST_F(UnaskedTest, OfStrangersAHandshakeAndLittleMore) {
+  Come(200 * kKiB);
+  EXPECT_FALSE(unasked_.too_many());
+  for (int second = 0; second < 100'000; ++second) Come(6);  // pings
+  EXPECT_FALSE(unasked_.too_many());
+  Come(257 * kKiB);
+  EXPECT_TRUE(unasked_.too_many());
+}
+
+TEST_F(UnaskedTest, ManyLittlesAreMuch) {
+  for (int second = 0; second < 1000; ++second) Come(300);
+  EXPECT_TRUE(unasked_.too_many());
+}
+
+TEST_F(UnaskedTest, WhatIsAnsweredIsNone) {
+  for (int call = 0; call < 100'000; ++call) Come(200, 60);  // of health
+  EXPECT_FALSE(unasked_.too_many());
+}
+
+TEST_F(UnaskedTest, WhoseCallsAllCameToNothingIsAStranger) {
+  account_.calls = account_.ended = 50;
+  account_.failed = 50;
+  Come(10 * kMiB);
+  EXPECT_FALSE(unasked_.too_many()) << "since the last look there were calls";
+  Come(300 * kKiB);
+  EXPECT_TRUE(unasked_.too_many());
+}
+
+TEST_F(UnaskedTest, WhileACallIsOpenAnything) {
+  account_.calls = 1;
+  for (int i = 0; i < 100; ++i) {
+    Come(100 * kMiB);
+    EXPECT_FALSE(unasked_.too_many());
+  }
+  account_.ended = 1;
+  Come(100 * kMiB);
+  EXPECT_FALSE(unasked_.too_many());
+  Come(3 * kMiB);
+  EXPECT_TRUE(unasked_.too_many());
+}
+
+TEST_F(UnaskedTest, WhatWasOnItsWayToACallMayCome) {
+  account_.window = 65 * kMiB;
+  CallEnds();
+  Come(100 * kMiB);
+  EXPECT_FALSE(unasked_.too_many());
+  for (int i = 0; i < 100; ++i) Come(0);
+  EXPECT_FALSE(unasked_.too_many()) << "and is forgotten";
+  Come(3 * kMiB);
+  EXPECT_TRUE(unasked_.too_many()) << "by then all has come";
+}
+
+TEST_F(UnaskedTest, CountsOfCallsMayWrap) {
+  account_.calls = (uint64_t{1} << 32) + 7;
+  account_.ended = 7;
+  Come(0);
+  Come(3 * kMiB);
+  EXPECT_TRUE(unasked_.too_many());
+  ++account_.calls;
+  Come(3 * kMiB);
+  EXPECT_FALSE(unasked_.too_many());
+}
+
+}  // namespace
+}  // namespace tilewire::rpc
