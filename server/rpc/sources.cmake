@@ -7,10 +7,10 @@ find_package(nlohmann_json REQUIRED)
 tilewire_library(identity SOURCES rpc/identity/base64url.cc rpc/identity/credential_files.cc rpc/identity/identity.cc rpc/identity/jwks.cc rpc/identity/jws_key.cc rpc/identity/last_token.cc
                  rpc/identity/policy.cc rpc/identity/policy_json.cc rpc/identity/rules.cc rpc/identity/strict_json.cc
                  rpc/identity/tls_files.cc rpc/identity/tokens.cc rpc/identity/verified_jwts.cc
-                 DEPS tilewire_base tilewire_array OpenSSL::Crypto nlohmann_json::nlohmann_json)
+                 DEPS tilewire_base tilewire_array OpenSSL::SSL OpenSSL::Crypto nlohmann_json::nlohmann_json)
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
-    rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connection_use.cc rpc/listener/connections.cc rpc/listener/hand_overs.cc rpc/listener/limits.cc rpc/listener/listener.cc
+    rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connection_use.cc rpc/listener/connections.cc rpc/listener/hand_overs.cc rpc/listener/limits.cc rpc/listener/listener.cc rpc/listener/looking_after.cc
     rpc/listener/memory_watch.cc rpc/listener/own_dials.cc rpc/listener/peer.cc rpc/listener/round_trip.cc
     rpc/listener/sockets.cc rpc/listener/tcp_facts.cc rpc/listener/unasked.cc rpc/listener/unread.cc rpc/listener/window_class.cc)
 # The kernel's header and the C library's have the same names.

@@ -38,6 +38,18 @@ TEST(UnaryHeaders, ACallThatIsGivenUpBeforeItsMessageIsOnRecord) {
   ExpectUnharmed(server);
 }
 
+TEST(UnaryHeaders, ADeadlineThatPassesBeforeItsMessageIsOnRecordAsOne) {
+  TestServer server;
+  ByteCall call(server.Connect(), kRmse);
+  call.context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+  call.Start();
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  // Where it passed before the server knew of it there is none.
+  if (!Eventually([&] { return !server.observer().records().empty(); }, std::chrono::seconds(5))) return;
+  EXPECT_EQ(server.observer().records()[0].status.reason(), "DEADLINE");
+  ExpectUnharmed(server);
+}
+
 TEST(UnaryHeaders, TheEndOfAServerWaitsForNoMessage) {
   Program program({"--device", "cpu", "--listen", "localhost:0", "--drain-seconds", "86400",
                    "--metrics-listen", "localhost:0"});

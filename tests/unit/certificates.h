@@ -26,6 +26,7 @@ struct CertificateAndKey {
 struct Subject {
   std::string common_name, names;
   bool expired = false;
+  bool weak = false;  ///< its key, for any TLS
 };
 
 inline std::string TextOf(BIO* bio) {
@@ -48,7 +49,7 @@ class Authority {
   std::string pem() const { return PemOf(certificate_.get()); }
 
   CertificateAndKey Issue(const Subject& subject) const {
-    const OpenKey key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
+    const OpenKey key(subject.weak ? EVP_RSA_gen(512) : EVP_EC_gen("P-256"), &EVP_PKEY_free);
     const OpenCertificate certificate(X509_new(), &X509_free);
     Fill(certificate.get(), key.get(), subject);
     if (!subject.names.empty()) Extend(certificate.get(), NID_subject_alt_name, subject.names.c_str());

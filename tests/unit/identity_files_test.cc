@@ -1,7 +1,9 @@
 // Files of credentials: what is wrong with them, and that changes are taken when they are whole.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -203,6 +205,35 @@ TEST_F(CredentialFilesTest, DoubtsAreTold) {
   EXPECT_FALSE(told[1].first);
   files->Look();
   EXPECT_TRUE(TakeTold().empty()) << "once";
+}
+
+TEST_F(CredentialFilesTest, WhatTlsDoesNotTakeIsNoCertificate) {
+  Put(authority_.Issue({.common_name = "weak", .weak = true}));
+  EXPECT_NE(Complaint().find("which TLS does not take: "), std::string::npos) << Complaint();
+  Put(first_);
+  const auto files = Open().value();
+  Put(authority_.Issue({.common_name = "weak", .weak = true}));
+  files->Look();
+  EXPECT_EQ(files->tls()->certificate, first_.certificate);
+  EXPECT_FALSE(TakeTold().back().first);
+  Put(first_);
+  // Those behind the first are looked at, too.
+  files_.Write("cert.pem",
+               first_.certificate + authority_.Issue({.common_name = "w", .weak = true}).certificate);
+  EXPECT_NE(Complaint().find("which TLS does not take: "), std::string::npos) << Complaint();
+}
+
+/// Which would be waited for.
+TEST_F(CredentialFilesTest, APipeIsNoFile) {
+  const auto files = Open().value();
+  const std::string path = files_.Path("tokens");
+  std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  files->Look();
+  const Told told = TakeTold();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].second.find("which is no file"), std::string::npos) << told[0].second;
+  EXPECT_NE(Complaint().find("which is no file"), std::string::npos) << Complaint();
 }
 
 TEST_F(CredentialFilesTest, WhatCannotBeUsedAndUntilWhenTheCertificateCanIsTold) {

@@ -61,6 +61,15 @@ TEST(Policy, GroupsStandForTheirMembers) {
     EXPECT_FALSE(policy.For(who).MayCall("Kernels.Execute").ok()) << who;
 }
 
+TEST(Policy, DnsNamesAreTheSameInAnyCase) {
+  const Policy policy = Parsed(R"({"groups": {"g": ["dns:Two.Example"]}, "rules": [
+      {"who": ["dns:One.Example", "g", "dns:Three*"], "methods": ["Kernels.Rmse"]},
+      {"who": ["*"], "methods": ["*"]}]})");
+  for (const char* who : {"dns:one.example", "dns:two.example", "dns:three.example"})
+    EXPECT_FALSE(policy.For(who).MayCall("Kernels.Execute").ok()) << who;
+  EXPECT_TRUE(policy.For("dns:four.example").MayCall("Kernels.Execute").ok());
+}
+
 TEST(Policy, AdministrationIsNotInTheStar) {
   const Policy policy = Parsed(R"({"rules": [{"who": ["token:root"], "methods": ["*"], "admin": true},
       {"who": ["*"], "methods": ["*", "Device.MeasureCeilings"]}]})");

@@ -95,6 +95,22 @@ CertificateNames Dns(std::string name) {
   return {.dns = {std::move(name)}, .common_name = "unused"};
 }
 
+/// As where TLS took up a session from when it was good.
+TEST(Identify, ACertificateThatIsOverNamesNobody) {
+  const Tokens tokens = Known();
+  const auto in = [](std::chrono::seconds left) {
+    CertificateNames names = Dns("a");
+    names.ends = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1) + left;
+    return names;
+  };
+  using std::chrono::seconds;
+  Check({{"good", in(seconds(1)), {}, {}, "dns:a", ""},
+         {"over", in(seconds(0)), {}, {}, "", "expired"},
+         {"long over", in(seconds(-1000)), {}, {}, "", "expired"},
+         {"never absent", in(seconds(0)), {"Bearer ann.right"}, {}, "", "expired"}},
+        {}, {&tokens, nullptr});
+}
+
 TEST(Identify, WithoutProxies) {
   const Tokens tokens = Known();
   const CertificateNames both{

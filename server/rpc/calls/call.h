@@ -61,6 +61,8 @@ class Call : public Endable, public std::enable_shared_from_this<Call> {
   }
   /// Whether the client is gone.
   bool cancelled() const { return cancellation_.cancelled(); }
+  /// As Cancellation::GoneOrLate.
+  Status GoneOrLate() const { return cancellation_.GoneOrLate(); }
   /// As Cancellation::InputEndedEarly.
   bool InputEndedEarly() { return cancellation_.InputEndedEarly(); }
   /// The status to report: what ended the call early, if anything did, else `status`.

@@ -55,11 +55,14 @@ void Cancellation::Complete(bool) {
 void Cancellation::ClientGone() {
   cancelled_.store(true);
   if (running_->cutting()) return End(ServerGone(), false);
+  End(GoneOrLate(), false);
+}
+
+Status Cancellation::GoneOrLate() const {
   const auto left = metadata_->TimeLeft();
-  const bool late = left && *left <= DeadlineSlack(*left + (Clock::now() - arrived_));
-  End(late ? Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed")
-           : Status(Code::kCancelled, "CANCELLED", "the client cancelled the call or is gone"),
-      false);
+  if (left && *left <= DeadlineSlack(*left + (Clock::now() - arrived_)))
+    return Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed");
+  return Status(Code::kCancelled, "CANCELLED", "the client cancelled the call or is gone");
 }
 
 void Cancellation::End(const Status& status, bool cut) {

@@ -5,6 +5,7 @@
 #include <grpcpp/security/auth_context.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "server/base/per_thread.h"
 #include "server/rpc/identity/last_token.h"
 #include "server/rpc/identity/rules.h"
+#include "server/rpc/identity/tls_files.h"
 #include "server/rpc/listener/peer.h"
 
 namespace tilewire::rpc {
@@ -56,15 +58,34 @@ std::vector<std::string> Values(const grpc::AuthContext& connection, const std::
   return values;
 }
 
+/// When certificates of the last callers of a thread are over: reading one takes longer than a small call.
+struct LastCertificate {
+  std::string pem;
+  std::optional<WallTime> ends;
+};
+
+std::optional<WallTime> EndOf(const grpc::string_ref& pem, const std::string& peer) {
+  auto& known = PerThread<std::array<LastCertificate, 64>>();
+  LastCertificate& last = known[PeerSlot(peer, known.size())];
+  if (pem != last.pem) {
+    last.pem.assign(pem.data(), pem.size());
+    last.ends = EndOfCertificate(last.pem);
+  }
+  return last.ends;
+}
+
 /// The certificate that the client showed, which gRPC verified, or none.
-std::optional<CertificateNames> CertificateOf(const grpc::ServerContextBase& context) {
+std::optional<CertificateNames> CertificateOf(const grpc::ServerContextBase& context,
+                                              const std::string& peer) {
   const auto connection = context.auth_context();
-  if (!connection || connection->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME).empty())
-    return std::nullopt;
+  if (!connection) return std::nullopt;
+  const auto pems = connection->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (pems.empty()) return std::nullopt;
   CertificateNames names{.uris = Values(*connection, GRPC_PEER_URI_PROPERTY_NAME),
                          .dns = Values(*connection, GRPC_PEER_DNS_PROPERTY_NAME)};
   const auto common_names = Values(*connection, GRPC_X509_CN_PROPERTY_NAME);
   if (!common_names.empty()) names.common_name = common_names.front();
+  names.ends = EndOf(pems.front(), peer);
   return names;
 }
 
@@ -88,7 +109,7 @@ void Judge(const grpc::ServerContextBase& context, const CallContext& shared, co
            Metadata* metadata) {
   const BearerFiles files{metadata->judged_by->tokens.get(), metadata->judged_by->jwks.get()};
   Presented presented{.authorization = told.authorization, .header = told.header};
-  if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context);
+  if (shared.credentials->has_tls()) presented.certificate = CertificateOf(context, metadata->peer);
   LastToken* last = nullptr;
   if (TokenAloneDecides(presented, shared.identity_rules, files)) {
     last = &PerThread<LastTokens>().Of(told.authorization.first);

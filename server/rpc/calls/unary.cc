@@ -177,7 +177,8 @@ QueueTask<Status> ReadRequest(UnaryCall& call) {
     if (came) account->requests.fetch_add(1, std::memory_order_relaxed);
   }
   if (!came) {
-    if (!call.InputEndedEarly()) co_return Gone();
+    const Status gone = call.GoneOrLate();
+    if (!call.InputEndedEarly() || gone.code() == Code::kDeadlineExceeded) co_return gone;
     co_return Status({.code = Code::kInvalidArgument,
                       .reason = "BAD_MESSAGE",
                       .message = "the call ended before its message",

@@ -53,7 +53,7 @@ void CredentialFiles::Start(OnState on_state) {
     const MutexLock lock(look_mutex_);
     on_state_ = std::move(on_state);
     if (on_state_) {
-      if (const auto pems = tls()) state_.certificate_ends = EndOfTls(*pems);
+      if (const auto pems = tls()) state_.certificate_ends = EndOfCertificate(pems->certificate);
       on_state_(state_);
     }
   }
@@ -87,7 +87,7 @@ void CredentialFiles::Look() {
 void CredentialFiles::TellState(bool fresh) {
   CredentialState state = state_;
   state.refused = static_cast<int>(std::ranges::count(refused_, true));
-  if (const auto pems = tls(); pems && fresh) state.certificate_ends = EndOfTls(*pems);
+  if (const auto pems = tls(); pems && fresh) state.certificate_ends = EndOfCertificate(pems->certificate);
   if (std::exchange(state_, state) != state) on_state_(state);
 }
 

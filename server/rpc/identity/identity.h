@@ -3,7 +3,9 @@
 // here.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,8 @@ Result<Identity> ParseIdentity(std::string_view field, std::string_view text);
 struct CertificateNames {
   std::vector<std::string> uris, dns;
   std::string common_name;
+  /// When it is over: TLS may take up a session from before without looking. None: nobody can say.
+  std::optional<std::chrono::system_clock::time_point> ends;
 };
 
 /// Whom a certificate names: its SPIFFE id, else its first DNS name, else its common name. UNAUTHENTICATED

@@ -115,13 +115,16 @@ class PolicyReader {
     if (who == "*") return who;
     const bool beginning = who.ends_with('*');
     const std::string text = beginning ? who.substr(0, who.size() - 1) + "x" : who;  // a name for the check
-    if (text.find('*') != text.npos || !ParseIdentity(where, text))
+    const auto identity = ParseIdentity(where, text);
+    if (text.find('*') != text.npos || !identity)
       Refuse(where, "\"" + who + "\"",
              "*, anonymous, spiffe://..., dns:..., cn:..., token:..., jwt:..., header:..., with * at the end "
              "all "
              "that begin so, or "
              "a group");
-    return who;
+    std::string named = identity->Text();  // as callers are: DNS names in lower case
+    if (beginning) named.back() = '*';
+    return named;
   }
 
   /// Of `known` those that a list names; with * at the end all that begin so.

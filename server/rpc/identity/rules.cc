@@ -58,6 +58,9 @@ Result<Identity> OfHeader(const PresentedValues& values, const std::string& head
 Result<Identity> Identify(const Presented& presented, const IdentityRules& rules, const BearerFiles& files,
                           WallTime now) {
   std::optional<Identity> machine, bearer;
+  if (presented.certificate && presented.certificate->ends && now >= *presented.certificate->ends)
+    return Unauthenticated("certificate", "expired", "one that is good now",
+                           "the client's certificate has expired since it connected first");
   if (presented.certificate) {
     TILEWIRE_ASSIGN_OR_RETURN(machine, IdentityOf(*presented.certificate));
   }

@@ -1,10 +1,13 @@
 #include "server/rpc/identity/tls_files.h"
 
+#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
@@ -65,6 +68,26 @@ std::optional<time_t> TimeOf(const ASN1_TIME* time) {
   return timegm(&fields);
 }
 
+/// What this machine's TLS has against a chain and its key, keys that are too short or hashes that are too
+/// weak for instance; empty: nothing. gRPC would find it at the next handshake, and go on with the old ones.
+std::string WhyTlsRefuses(const std::string& chain, EVP_PKEY* key) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_server_method()),
+                                                                  &SSL_CTX_free);
+  const Bio bio = BioOf(chain);
+  const Certificate first = NextCertificate(bio.get());
+  bool takes = context && SSL_CTX_use_certificate(context.get(), first.get()) == 1 &&
+               SSL_CTX_use_PrivateKey(context.get(), key) == 1;
+  while (takes) {
+    const Certificate next = NextCertificate(bio.get());
+    if (!next) break;
+    takes = SSL_CTX_add1_chain_cert(context.get(), next.get()) == 1;
+  }
+  const char* const reason = takes ? nullptr : ERR_reason_error_string(ERR_peek_last_error());
+  ERR_clear_error();
+  if (takes) return {};
+  return reason == nullptr ? "for no reason that it gives" : reason;
+}
+
 std::string TimeText(time_t time) {
   tm fields{};
   std::array<char, sizeof "9999-12-31T23:59:59Z" + 8> text{};
@@ -87,8 +110,8 @@ std::string DoubtOfTls(const TlsPaths& paths, const TlsPems& pems,
   return {};
 }
 
-std::optional<std::chrono::system_clock::time_point> EndOfTls(const TlsPems& pems) {
-  const auto certificate = FirstCertificate("--tls-cert", "", pems.certificate);
+std::optional<std::chrono::system_clock::time_point> EndOfCertificate(const std::string& pem) {
+  const auto certificate = FirstCertificate("", "", pem);
   if (!certificate) return std::nullopt;
   const auto last = TimeOf(X509_get0_notAfter(certificate->get()));
   if (!last) return std::nullopt;
@@ -97,7 +120,11 @@ std::optional<std::chrono::system_clock::time_point> EndOfTls(const TlsPems& pem
 
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path) {
   errno = 0;
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(fd < 0 ? nullptr : fdopen(fd, "r"), &std::fclose);
+  struct stat facts {};
+  if (file && fstat(fd, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    return BadFile(flag, path, "which is no file");
   std::string text;
   if (file) {
     std::array<char, 4096> buffer{};
@@ -134,6 +161,8 @@ Status CheckTls(const TlsPaths& paths, const TlsPems& pems) {
     return BadFile("--tls-key", paths.key,
                    "which is not the key of the first certificate in --tls-cert, " + paths.certificate)
         .value();
+  if (const std::string why = WhyTlsRefuses(pems.certificate, key.get()); !why.empty())
+    return BadFile("--tls-cert", paths.certificate, "which TLS does not take: " + why).value();
   if (!paths.client_ca.empty()) {
     TILEWIRE_ASSIGN_OR_RETURN(const Certificate any,
                               FirstCertificate("--tls-client-ca", paths.client_ca, pems.client_ca));

@@ -27,17 +27,19 @@ struct TlsPems {
 Result<TlsPems> ReadTls(const TlsPaths& paths);
 
 /// Whether they can be used. INVALID_ARGUMENT with the flag and the file where one has no certificate or key
-/// in it, or the key is another certificate's. Keys with a passphrase cannot be read: nobody is there to ask.
+/// in it, the key is another certificate's, or TLS takes none like it (too weak). Keys with a passphrase
+/// cannot be read: nobody is there to ask.
 Status CheckTls(const TlsPaths& paths, const TlsPems& pems);
 
 /// Why nobody will take a certificate that can be used: it is over, or not good yet. Empty: there is no
 /// reason.
 std::string DoubtOfTls(const TlsPaths& paths, const TlsPems& pems, std::chrono::system_clock::time_point now);
 
-/// When the server's certificate is over. None where nobody can say.
-std::optional<std::chrono::system_clock::time_point> EndOfTls(const TlsPems& pems);
+/// When the first certificate in PEM is over. None where nobody can say.
+std::optional<std::chrono::system_clock::time_point> EndOfCertificate(const std::string& pem);
 
-/// All of a file of at most 4 MiB, or INVALID_ARGUMENT with the flag, the file and why not.
+/// All of a file of at most 4 MiB, which no pipe is, as it would be waited for; or INVALID_ARGUMENT with the
+/// flag, the file and why not.
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path);
 
 }  // namespace tilewire::rpc

@@ -1,7 +1,6 @@
 #include "server/rpc/listener/listener.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -24,15 +23,6 @@ constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
-// At memory, unless it grows; at connections sooner where they are few: what takes no memory takes time.
-constexpr std::chrono::milliseconds kLookEvery{250};
-constexpr std::chrono::microseconds kLookEach{25};
-constexpr int kWatchMs = 50, kWatchSoonMs = 10, kWatchAtOnceMs = 2;
-
-// After connections were ended: their calls end by and by.
-constexpr int kTrims = 10;
-constexpr std::chrono::seconds kTrimEvery{1};
-
 // Peers that vanished without a word: without data they are asked after a minute, with unacknowledged data
 // they are given up after as long as gRPC waits for its pings.
 constexpr int kKeepAliveIdleSeconds = 60, kKeepAliveEverySeconds = 10, kKeepAliveProbes = 3;
@@ -156,8 +146,7 @@ void Listener::Run() {
     }
     if (count < static_cast<int>(events.size())) looked = Clock::now();
     if (count < 0 && errno != EINTR) Pause();
-    // What somebody new sends may be much within a moment.
-    if (count > 0) watch_next_ = std::min(watch_next_, last_watch_ + std::chrono::milliseconds(kWatchSoonMs));
+    if (count > 0) LookSoon();
     for (int i = 0; i < count; ++i) {
       const uint64_t key = events[static_cast<size_t>(i)].data.u64;
       if (key == kStop) return;
@@ -182,44 +171,6 @@ void Listener::Told(Connections::Id id, uint32_t events, TimePoint after) {
 void Listener::WatchEnd(Connections::Id id) {
   epoll_event event{.events = EPOLLET, .data = {.u64 = id}};
   connections_.With(id, [&](int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event); });
-}
-
-int Listener::WatchAgainMs() const {
-  // Each core makes gigabytes a second of headers that expand: those that are shed must be all that matter.
-  return memory_.over() ? kWatchAtOnceMs : memory_.near() ? kWatchSoonMs : kWatchMs;
-}
-
-void Listener::LookAfterAll() {
-  const TimePoint now = Clock::now();
-  if (now < watch_next_ || connections_.empty()) return;
-  last_watch_ = now;
-  watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
-  const bool at_memory =
-      now - memory_looked_ >= kLookEvery || memory_.near() || memory_.over() || memory_.HasGrown();
-  if (at_memory ||
-      now - last_look_ >= std::min<Clock::duration>(kLookEvery, connections_.size() * kLookEach)) {
-    connections_.Look(std::chrono::duration<double>(now - last_look_).count());
-    last_look_ = now;
-  }
-  if (!at_memory) return;
-  memory_looked_ = now;
-  const bool is_short = memory_.Short();
-  watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
-  if (!is_short) return;
-  const int count = connections_.ShedWorst();
-  if (count == 0) return;
-  observer_->OnWarning("memory is short: " + std::to_string(count) +
-                       " connections ended that hold most of what no call took");
-  trims_left_ = kTrims;
-}
-
-void Listener::GiveBack() {
-  if (trims_left_ == 0 || Clock::now() < trim_next_) return;
-  --trims_left_;
-  trim_next_ = Clock::now() + kTrimEvery;
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
 }
 
 void Listener::AcceptFrom(int socket) {

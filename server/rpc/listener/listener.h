@@ -62,6 +62,8 @@ class Listener {
   void Run();
   /// What connections cost, and whether there is memory for it.
   void LookAfterAll();
+  /// What somebody new sends may be much within a moment.
+  void LookSoon();
   int WatchAgainMs() const;
   /// What ended connections freed goes back to the system, or it stays with the process and looks like that
   /// of the next ones.
