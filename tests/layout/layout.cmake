@@ -8,8 +8,10 @@ tilewire_script_test(layout.count LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/count_test.py)
 tilewire_script_test(layout.rules LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/rules_test.py)
-tilewire_script_test(layout.thread_storage LABELS script TIMEOUT 60
-  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_storage.py $<TARGET_FILE:tilewired>)
+if(TARGET tilewired)
+  tilewire_script_test(layout.thread_storage LABELS script TIMEOUT 60
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/thread_storage.py $<TARGET_FILE:tilewired>)
+endif()
 
 tilewire_script_test(layout.sbom LABELS script TIMEOUT 60
   COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/layout/sbom_test.py)
