@@ -77,7 +77,7 @@ Flag TrustedProxies() {
     // Nobody is a proxy by what a proxy says of him, and the users behind unix sockets are not known. A
     // beginning and a star, as in --policy, would be the name of nobody.
     if (!identity || identity->kind == rpc::IdentityKind::kHeader ||
-        identity->kind == rpc::IdentityKind::kUid || text.find('*') != text.npos)
+        identity->kind == rpc::IdentityKind::kUid || rpc::HasPattern(*identity))
       return BadValue("--trusted-proxy", text, std::string(kProxies) + ", without *").value();
     config->trusted_proxies.push_back(identity->Text());
     return Status();

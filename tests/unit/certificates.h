@@ -26,7 +26,8 @@ struct CertificateAndKey {
 struct Subject {
   std::string common_name, names;
   bool expired = false;
-  bool weak = false;  ///< its key, for any TLS
+  bool weak = false;     ///< its key, for any TLS
+  bool endless = false;  ///< as RFC 5280, 4.1.2.5 says that there is no end
 };
 
 inline std::string TextOf(BIO* bio) {
@@ -84,6 +85,8 @@ class Authority {
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), ++serial);
     X509_gmtime_adj(X509_getm_notBefore(certificate), -2 * kDay);
     X509_gmtime_adj(X509_getm_notAfter(certificate), subject.expired ? -kDay : kDay);
+    if (subject.endless)
+      EXPECT_EQ(ASN1_TIME_set_string(X509_getm_notAfter(certificate), "99991231235959Z"), 1);
     X509_set_pubkey(certificate, key);
     X509_NAME* const name = X509_get_subject_name(certificate);
     if (!subject.common_name.empty())

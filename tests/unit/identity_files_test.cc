@@ -223,6 +223,12 @@ TEST_F(CredentialFilesTest, WhatTlsDoesNotTakeIsNoCertificate) {
   EXPECT_NE(Complaint().find("which TLS does not take: "), std::string::npos) << Complaint();
 }
 
+TEST_F(CredentialFilesTest, ACertificateWithoutAnEndHasNone) {
+  EXPECT_EQ(EndOfCertificate(authority_.Issue({.common_name = "x", .endless = true}).certificate),
+            std::chrono::system_clock::time_point::max());
+  EXPECT_EQ(EndOfCertificate("none"), std::nullopt);
+}
+
 /// Which would be waited for.
 TEST_F(CredentialFilesTest, APipeIsNoFile) {
   const auto files = Open().value();

@@ -68,6 +68,9 @@ TEST(Policy, DnsNamesAreTheSameInAnyCase) {
   for (const char* who : {"dns:one.example", "dns:two.example", "dns:three.example"})
     EXPECT_FALSE(policy.For(who).MayCall("Kernels.Execute").ok()) << who;
   EXPECT_TRUE(policy.For("dns:four.example").MayCall("Kernels.Execute").ok());
+  const Policy below = Parsed(R"({"rules": [{"who": ["dns:*.example"], "methods": ["Kernels.Rmse"]}]})");
+  EXPECT_TRUE(below.For("dns:*.example").MayCall("Kernels.Rmse").ok()) << "so is a certificate's name";
+  EXPECT_FALSE(below.For("dns:one.example").MayCall("Kernels.Rmse").ok());
 }
 
 TEST(Policy, AdministrationIsNotInTheStar) {

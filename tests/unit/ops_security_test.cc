@@ -75,10 +75,11 @@ TEST(Security, WhoMayNameOthersIsSaidWhereCallersProveWhoTheyAre) {
     if (flag.name != "trusted-proxy") continue;
     EXPECT_TRUE(flag.store(&config, "spiffe://a/b").ok());
     EXPECT_TRUE(flag.store(&config, "anonymous").ok());
+    EXPECT_TRUE(flag.store(&config, "dns:*.example.org").ok()) << "a certificate may have that name";
     for (const std::string none : {"header:ann", "uid:0", "ann", "", "spiffe://a/*"})
       EXPECT_EQ(flag.store(&config, none).detail()->allowed, flag.allowed + ", without *") << none;
   }
-  EXPECT_EQ(config.trusted_proxies.size(), 2u);
+  EXPECT_EQ(config.trusted_proxies.size(), 3u);
 }
 
 }  // namespace

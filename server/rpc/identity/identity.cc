@@ -46,6 +46,12 @@ bool IsIdentityName(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
+bool HasPattern(const Identity& identity) {
+  std::string_view name = identity.name;
+  if (identity.kind == IdentityKind::kDns && name.starts_with("*.")) name.remove_prefix(1);
+  return name.find('*') != name.npos;
+}
+
 Result<Identity> ParseIdentity(std::string_view field, std::string_view text) {
   if (text == kAnonymous) return Identity{};
   if (IsIdentityName(text) && text.starts_with(kSpiffe) && text.size() > kSpiffe.size())

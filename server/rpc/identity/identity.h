@@ -40,6 +40,10 @@ constexpr size_t kMaxIdentityBytes = 256;
 /// Whether `name` may stand for somebody, in logs too.
 bool IsIdentityName(std::string_view name);
 
+/// Whether a name looks like a pattern, of those that are none: one with `*`, but for DNS names, which
+/// certificates may have for all below a domain ("*.example.com").
+bool HasPattern(const Identity& identity);
+
 /// The text form back. INVALID_ARGUMENT, naming `field`, where it is none.
 Result<Identity> ParseIdentity(std::string_view field, std::string_view text);
 

@@ -116,7 +116,7 @@ class PolicyReader {
     const bool beginning = who.ends_with('*');
     const std::string text = beginning ? who.substr(0, who.size() - 1) + "x" : who;  // a name for the check
     const auto identity = ParseIdentity(where, text);
-    if (text.find('*') != text.npos || !identity)
+    if (!identity || HasPattern(*identity))
       Refuse(where, "\"" + who + "\"",
              "*, anonymous, spiffe://..., dns:..., cn:..., token:..., jwt:..., header:..., with * at the end "
              "all "

@@ -115,7 +115,10 @@ std::optional<std::chrono::system_clock::time_point> EndOfCertificate(const std:
   if (!certificate) return std::nullopt;
   const auto last = TimeOf(X509_get0_notAfter(certificate->get()));
   if (!last) return std::nullopt;
-  return std::chrono::system_clock::from_time_t(*last);
+  // Those without an end say the year 9999 (RFC 5280, 4.1.2.5), which this clock does not reach.
+  using Time = std::chrono::system_clock::time_point;
+  constexpr auto kMost = std::chrono::floor<std::chrono::seconds>(Time::max().time_since_epoch()).count();
+  return *last >= kMost ? Time::max() : std::chrono::system_clock::from_time_t(*last);
 }
 
 Result<std::string> ReadWholeFile(const std::string& flag, const std::string& path) {

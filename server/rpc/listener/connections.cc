@@ -138,7 +138,10 @@ void Connections::Look(double seconds) {
     const TcpBytes bytes = BytesOf(connection.second.get());
     connection.account->received.store(bytes.received, std::memory_order_relaxed);
     connection.burden.Update(seconds, bytes.received, *connection.account);
-    connection.unasked.Update(seconds, bytes, *connection.account);
+    const auto unread = static_cast<uint64_t>(UnreadBytes(connection.second.get()));
+    connection.unasked.Update(
+        seconds, {.received = bytes.received - std::min(unread, bytes.received), .sent = bytes.sent},
+        *connection.account);
     if (connection.unasked.too_many()) EndLocked(&connection, Ending::kUnasked);
     if (connection.burden.failed_calls() > limits_.most_failed_calls)
       EndLocked(&connection, Ending::kFailedCalls);

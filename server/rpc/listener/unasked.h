@@ -14,13 +14,19 @@ namespace tilewire::rpc {
 /// its way when its last call ended. Thread-compatible.
 class Unasked {
  public:
-  /// `seconds` after the last time.
+  /// `seconds` after the last time. `bytes`: that were read; what lies in the socket of a server that stood
+  /// still is nobody's fault.
   void Update(double seconds, const TcpBytes& bytes, const ConnectionAccount& account);
-  /// Whether it sent more than any honest one does.
-  bool too_many() const { return bytes_ > most_; }
+  /// Whether it sent more than any honest one does, and had a tenth of a second ago: calls whose headers were
+  /// read may wait for a thread.
+  bool too_many() const { return too_many_for_ >= kSureAfterSeconds; }
 
  private:
-  double bytes_ = 0, most_ = 0, seconds_ = 0;     ///< since a call was open, or the connection came
+  static constexpr double kSureAfterSeconds = 0.1;
+
+  double bytes_ = 0, seconds_ = 0;  ///< since a call was open, or the connection came
+  bool too_many_ = false;
+  double too_many_for_ = 0;                       ///< seconds
   uint64_t received_ = 0, sent_ = 0, calls_ = 0;  ///< as of the last time
   uint32_t ended_ = 0;
 };
