@@ -101,6 +101,24 @@ TEST(Rotation, AWrongPairKeepsTheOldOne) {
   EXPECT_EQ(CertificateShown(connect()), next.certificate);
 }
 
+TEST(Rotation, WhoseCertificateExpiresIsRefusedOnTheSameConnection) {
+  const Credentials credentials;
+  TestServer server(credentials.Options());
+  // Longer where this machine takes longer to call than one is good.
+  for (long seconds = 2; seconds <= 64; seconds *= 2) {
+    const auto channel =
+        ConnectByTls(server.address(), credentials.servers.pem(),
+                     credentials.clients.Issue({.common_name = "robot", .seconds = seconds}));
+    if (!Describe(channel).ok()) continue;
+    EXPECT_TRUE(Eventually([&] {
+      const grpc::Status status = Describe(channel);
+      return status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
+    }));
+    return;
+  }
+  FAIL() << "never let in";
+}
+
 TEST(Rotation, ARemovedAuthorityLetsNobodyNewInAndCutsNobody) {
   const Credentials credentials;
   TestServer server(credentials.Options());

@@ -26,6 +26,7 @@ struct CertificateAndKey {
 struct Subject {
   std::string common_name, names;
   bool expired = false;
+  long seconds = 0;      ///< that it is good from now on; 0: a day
   bool weak = false;     ///< its key, for any TLS
   bool endless = false;  ///< as RFC 5280, 4.1.2.5 says that there is no end
 };
@@ -84,7 +85,9 @@ class Authority {
     X509_set_version(certificate, X509_VERSION_3);
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), ++serial);
     X509_gmtime_adj(X509_getm_notBefore(certificate), -2 * kDay);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), subject.expired ? -kDay : kDay);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), subject.expired       ? -kDay
+                                                     : subject.seconds > 0 ? subject.seconds
+                                                                           : kDay);
     if (subject.endless)
       EXPECT_EQ(ASN1_TIME_set_string(X509_getm_notAfter(certificate), "99991231235959Z"), 1);
     X509_set_pubkey(certificate, key);

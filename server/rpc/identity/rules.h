@@ -48,6 +48,7 @@ struct BearerFiles {
 /// Who calls:
 /// - A token or a certificate that is there must be good: what is invalid never counts as absent. A token
 ///   names the caller before the certificate does, which may be that of its machine.
+/// - A certificate that is over is not good, though it was when the connection began.
 /// - Where one of the two (or, without either, `anonymous`) is a trusted proxy, the header names the caller,
 ///   and must be there, once. Elsewhere it means nothing.
 /// - Without any of them the caller is anonymous, where that is allowed.
