@@ -38,18 +38,6 @@ TEST(UnaryHeaders, ACallThatIsGivenUpBeforeItsMessageIsOnRecord) {
   ExpectUnharmed(server);
 }
 
-TEST(UnaryHeaders, ADeadlineThatPassesBeforeItsMessageIsOnRecordAsOne) {
-  TestServer server;
-  ByteCall call(server.Connect(), kRmse);
-  call.context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(400));
-  call.Start();
-  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  ASSERT_TRUE(Eventually([&] { return !server.observer().records().empty(); }));
-  const std::string reason(server.observer().records()[0].status.reason());
-  EXPECT_TRUE(reason == "DEADLINE" || reason == "CANCELLED") << reason << ": as the two clocks have it";
-  ExpectUnharmed(server);
-}
-
 TEST(UnaryHeaders, TheEndOfAServerWaitsForNoMessage) {
   Program program({"--device", "cpu", "--listen", "localhost:0", "--drain-seconds", "86400",
                    "--metrics-listen", "localhost:0"});

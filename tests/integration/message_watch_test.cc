@@ -22,10 +22,11 @@ constexpr milliseconds kLook(500);
 /// What a server has of a call by headers and a part of its message, sent by hand.
 class HalfACall {
  public:
-  HalfACall(const std::string& address, const std::string& message) : socket_(http2::Connect(address)) {
+  HalfACall(const std::string& address, const std::string& message, int timeout_ms = 60'000)
+      : socket_(http2::Connect(address)) {
     std::string bytes = http2::ClientGreeting(1 << 20), framed;
     http2::AppendFrame(&bytes, http2::kHeaders, http2::kEndHeaders, 1,
-                       http2::CallHeaders(true, kRmse, 60'000));
+                       http2::CallHeaders(true, kRmse, timeout_ms));
     http2::AppendMessage(&framed, message);
     http2::AppendFrame(&bytes, http2::kData, 0, 1, framed.substr(0, framed.size() / 2));
     pollfd ready{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
@@ -90,6 +91,15 @@ TEST_F(MessageWatch, APartOfOneIsNone) {
   ASSERT_TRUE(HaveCome(server, 1));
   time_.PassUntil(server, [&] { return !server.observer().records().empty(); });
   EXPECT_EQ(server.observer().records()[0].status.reason(), "IDLE");
+  server.ExpectIdle();
+}
+
+/// By the server's clock: the client does not cancel.
+TEST_F(MessageWatch, ADeadlineThatPassesBeforeItComesIsOnRecordAsOne) {
+  TestServer server(Options());
+  const HalfACall half(server.address(), Message(), 50);
+  ASSERT_TRUE(Eventually([&] { return !server.observer().records().empty(); }));
+  EXPECT_EQ(server.observer().records()[0].status.reason(), "DEADLINE");
   server.ExpectIdle();
 }
 
