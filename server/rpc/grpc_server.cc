@@ -27,8 +27,10 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   ApplyTransportSettings(*options.quota, options.window, &builder);
   ApplyConnectionTimes(options.connections, &builder);
   made->services_.RegisterWith(&builder);
-  made->clear_ = MakeDoor(&builder, grpc::InsecureServerCredentials());
-  made->outer_ = options.credentials ? MakeDoor(&builder, options.credentials) : made->clear_;
+  for (int i = 0; i < Entrance::kDoors; ++i)
+    made->clear_.push_back(MakeDoor(&builder, grpc::InsecureServerCredentials()));
+  // One is enough: hands are shaken elsewhere, and only then is anything read that a client decides.
+  if (options.credentials) made->outer_ = MakeDoor(&builder, options.credentials);
   if (first == nullptr) made->calls_ = builder.AddCompletionQueue();
   for (int i = 0; i < options.threads; ++i)
     made->streams_.push_back(std::make_unique<QueueThread>(builder.AddCompletionQueue()));
@@ -51,9 +53,14 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
   return made;
 }
 
-void GrpcServer::HandOver(FileDescriptor connection, bool beyond, int64_t window) {
-  const GivenWindow given(window);
-  Enter(beyond ? outer_ : clear_, std::move(connection));
+void GrpcServer::HandOver(FileDescriptor connection, Entrance by) {
+  const GivenWindow given(by.window);
+  Enter(by.beyond && outer_ ? outer_ : clear_[static_cast<size_t>(by.door)], std::move(connection));
+}
+
+void GrpcServer::LookAfter(TimePoint now) {
+  if (crew_) crew_->LookAfter(now);
+  for (const auto& streams : streams_) streams->LookAfter(now);
 }
 
 void GrpcServer::SetHealth(const std::string& service, bool serving) {

@@ -13,6 +13,7 @@
 
 #include "kernels/array/status.h"
 #include "server/rpc/calls/context.h"
+#include "server/rpc/listener/arrivals.h"
 #include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/services.h"
@@ -48,8 +49,10 @@ class GrpcServer {
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
 
-  /// `beyond` and `window`: as in Entrance; whoever is not from beyond is clear in any case.
-  void HandOver(FileDescriptor connection, bool beyond, int64_t window);
+  /// Whoever is not from beyond is clear in any case.
+  void HandOver(FileDescriptor connection, Entrance by);
+  /// As Crew::LookAfter, of all its threads.
+  void LookAfter(TimePoint now);
   /// grpc.health.v1 answers so for that service.
   void SetHealth(const std::string& service, bool serving);
 
@@ -65,7 +68,8 @@ class GrpcServer {
   std::vector<std::unique_ptr<QueueThread>> streams_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Crew> crew_;
-  Door clear_, outer_;
+  std::vector<Door> clear_;  ///< by Entrance::door
+  Door outer_;               ///< of those from beyond; null: these, too, come by clear ones
 };
 
 }  // namespace tilewire::rpc

@@ -8,6 +8,7 @@
 
 #include "server/base/timing.h"
 #include "server/rpc/transport/given_window.h"
+#include "server/rpc/transport/grpc_reads.h"
 #include "server/rpc/transport/transport.h"
 
 namespace tilewire::rpc {
@@ -27,6 +28,10 @@ Result<std::unique_ptr<GrpcServers>> GrpcServers::Start(CallContext* shared,
   if (options.receive.distance_bytes > 0 && !GiveWindows())
     shared->observer->OnWarning("windows of connections from afar are left to the probe of gRPC " +
                                 grpc::Version() + ": only 1.51, as a shared library, takes ours");
+  if (!SeesReads())
+    shared->observer->OnWarning(
+        "headers without an end, and streams that are reset at once, are read as gRPC " + grpc::Version() +
+        " does: only 1.51, as a shared library, is bounded");
   TILEWIRE_RETURN_IF_ERROR(servers->StartOne(kNear));
   return servers;
 }
@@ -64,17 +69,26 @@ GrpcServer* GrpcServers::Of(Which which) {
 void GrpcServers::HandOver(FileDescriptor connection, Entrance by) {
   const Which which = by.window > 0 ? kWide : kNear;
   GrpcServer* server = Of(which);
-  if (server == nullptr) {
-    try {
-      const Status started = StartOne(which);
-      if (!started.ok()) shared_->observer->OnWarning(started.message());
-    } catch (const std::system_error& e) {
-      shared_->observer->OnWarning(std::string("no threads for connections from afar: ") + e.what());
-    }
-    server = Of(which);
-  }
+  if (server == nullptr) server = OfWide();
   if (server == nullptr) server = Of(kNear);
-  server->HandOver(std::move(connection), by.beyond, by.window);
+  server->HandOver(std::move(connection), by);
+}
+
+GrpcServer* GrpcServers::OfWide() {
+  const MutexLock one_starts_it(start_mutex_);
+  if (GrpcServer* started = Of(kWide)) return started;
+  try {
+    const Status started = StartOne(kWide);
+    if (!started.ok()) shared_->observer->OnWarning(started.message());
+  } catch (const std::system_error& e) {
+    shared_->observer->OnWarning(std::string("no threads for connections from afar: ") + e.what());
+  }
+  return Of(kWide);
+}
+
+void GrpcServers::LookAfter(TimePoint now) {
+  for (const Which which : {kNear, kWide})
+    if (GrpcServer* server = Of(which)) server->LookAfter(now);
 }
 
 void GrpcServers::SetHealth(const std::string& service, bool serving) {

@@ -43,13 +43,15 @@ class GrpcServers {
   static Result<std::unique_ptr<GrpcServers>> Start(CallContext* shared, const GrpcServersOptions& options);
   GrpcServers(const GrpcServers&) = delete;
 
-  /// One at a time. Where the server for wide windows cannot be had the near one takes it.
+  /// Where the server for wide windows cannot be had the near one takes it.
   void HandOver(FileDescriptor connection, Entrance by);
   /// What all places with wide windows may take together, so that each has room for a stream; 0: there are no
   /// classes.
   int64_t wide_places_bytes() const;
   /// Health of all. No-op after Shutdown.
   void SetHealth(const std::string& service, bool serving);
+  /// As Crew::LookAfter, of all their threads. Not beside Shutdown.
+  void LookAfter(TimePoint now);
   /// Ends all, and returns when nothing of them is left. Not beside HandOver.
   void Shutdown();
 
@@ -58,6 +60,8 @@ class GrpcServers {
   enum Which : uint8_t { kNear, kWide, kServers };
   Status StartOne(Which which);
   GrpcServer* Of(Which which);
+  /// Starts it where it is not there yet; null: it cannot be had.
+  GrpcServer* OfWide();
 
   CallContext* const shared_;
   const GrpcServersOptions options_;
@@ -65,7 +69,8 @@ class GrpcServers {
   grpc::ResourceQuota near_quota_{"tilewire"}, wide_quota_{"tilewire-distance"};
   ReceiveAccounts near_accounts_{"--receive-quota"}, wide_accounts_{"--distance-bytes"};
   std::array<std::unique_ptr<Receiving>, kServers> receiving_;
-  Mutex mutex_;  ///< health may be told while servers come and go
+  Mutex start_mutex_;  ///< held while one is started
+  Mutex mutex_;        ///< health may be told while servers come and go
   std::map<std::string, bool> health_ TILEWIRE_GUARDED_BY(mutex_);
   std::array<std::unique_ptr<GrpcServer>, kServers> servers_ TILEWIRE_GUARDED_BY(mutex_);
 };

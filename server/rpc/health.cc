@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "server/rpc/transport/door.h"
 #include "server/rpc/transport/transport.h"
@@ -31,13 +32,19 @@ Status HealthServer::Start(const std::string& address) {
   builder.SetMaxReceiveMessageSize(kMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // else gRPC gives each stream 4 MiB and more
   health_.RegisterWith(&builder);
-  const Door door = MakeDoor(&builder, grpc::InsecureServerCredentials());
+  std::vector<Door> doors;
+  for (int i = 0; i < Entrance::kDoors; ++i)
+    doors.push_back(MakeDoor(&builder, grpc::InsecureServerCredentials()));
   thread_ = std::make_unique<QueueThread>(builder.AddCompletionQueue());
   server_ = builder.BuildAndStart();
   if (!server_) return Status(Code::kInternal, "INTERNAL_ERROR", "gRPC could not start a server of health");
   thread_->Start();  // first: the end waits for those who accept, and they for it
   health_.Accept(thread_->queue());
-  listener_->Start([door](FileDescriptor connection, Entrance) { Enter(door, std::move(connection)); });
+  listener_->Start(
+      [doors](FileDescriptor connection, Entrance by) {
+        Enter(doors[static_cast<size_t>(by.door)], std::move(connection));
+      },
+      {}, [thread = thread_.get()](TimePoint now) { thread->LookAfter(now); });
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "server/rpc/identity/tokens.h"
 #include "server/rpc/listener/listener.h"
 #include "server/rpc/policy_words.h"
+#include "server/rpc/transport/grpc_reads.h"
 #include "server/rpc/transport/self_probe.h"
 #include "server/rpc/transport/tls_credentials.h"
 #include "server/rpc/transport/transport.h"
@@ -56,6 +57,7 @@ class ServerImpl final : public Server {
     if (health_) health_->Set(service, serving);
   }
   void StartProbe();
+  void LookAfter(TimePoint now);
 
   const ServerOptions options_;
   CallContext shared_;
@@ -64,6 +66,7 @@ class ServerImpl final : public Server {
   bool shut_down_ = false;
   Mutex health_mutex_;                    ///< health may be told while the server goes away
   std::unique_ptr<HealthServer> health_;  ///< null: only the other listeners answer
+  ReadsRefused told_ = RefusedReads();    ///< by the listener's thread
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<SelfProbe> probe_;
 };
@@ -110,9 +113,19 @@ Status ServerImpl::Listen() {
   // What is not clear cannot be asked how far away it is.
   listener_->Start(
       [this](FileDescriptor connection, Entrance by) { servers_->HandOver(std::move(connection), by); },
-      {.wide_bytes = servers_->wide_places_bytes(), .greeting = tls ? "" : Greeting()});
+      {.wide_bytes = servers_->wide_places_bytes(), .greeting = tls ? "" : Greeting()},
+      [this](TimePoint now) { LookAfter(now); });
   StartProbe();
   return {};
+}
+
+void ServerImpl::LookAfter(TimePoint now) {
+  servers_->LookAfter(now);
+  const ReadsRefused refused = RefusedReads();
+  for (; told_.headers != refused.headers; ++told_.headers)
+    shared_.observer->OnConnectionEnded(Ending::kHeader);
+  for (; told_.streams != refused.streams; ++told_.streams)
+    shared_.observer->OnConnectionEnded(Ending::kFailedCalls);
 }
 
 void ServerImpl::StartProbe() {

@@ -1,4 +1,4 @@
-// What connections may send while no call of theirs is open.
+// What connections may send that no call takes.
 #include "server/rpc/listener/unasked.h"
 
 #include <gtest/gtest.h>
@@ -72,12 +72,17 @@ TEST_F(UnaskedTest, WhoseCallsAllCameToNothingIsAStranger) {
   EXPECT_TRUE(TooMany());
 }
 
-TEST_F(UnaskedTest, WhileACallIsOpenAnything) {
+TEST_F(UnaskedTest, WhileACallIsOpenMessagesMayCome) {
   account_.calls = 1;
-  for (int i = 0; i < 100; ++i) {
-    Come(100 * kMiB);
+  for (int i = 0; i < 10; ++i) {
+    Come(500 * kMiB);  // one that is too large
+    EXPECT_FALSE(TooMany());
+    account_.message_bytes += 1;
     EXPECT_FALSE(TooMany());
   }
+  Come(500 * kMiB);
+  Come(20 * kMiB);
+  EXPECT_TRUE(TooMany()) << "and none does";
   account_.ended = 1;
   Come(100 * kMiB);
   EXPECT_FALSE(TooMany());

@@ -22,11 +22,14 @@ void Burden::Update(double seconds, uint64_t received_bytes, const ConnectionAcc
                          static_cast<double>(std::max<uint64_t>(account.requests, 1));
   // Of calls that came to nothing the headers are not for nothing.
   const double failed = Gained(&failed_, account.failed);
-  const double calls = std::max(0.0, Gained(&calls_, account.calls) - failed);
+  // This first: what is taken was read.
+  const double taken_calls = Gained(&calls_, account.calls), begun = Gained(&begun_, account.begun);
+  const double calls = std::max(0.0, taken_calls - failed);
   const double received = Gained(&received_, received_bytes);
   const double paid = taken + calls * kBytesOfCall + turned_away * std::min(request, kBytesTurnedAway);
   idle_bytes_ = std::max(0.0, idle_bytes_ * kept + received - paid);
   failed_calls_ = failed_calls_ * kept + failed;
+  untaken_calls_ = std::max(0.0, untaken_calls_ * kept + begun - taken_calls);
 }
 
 }  // namespace tilewire::rpc

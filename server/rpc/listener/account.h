@@ -1,6 +1,7 @@
 // What is known of one connection beside its bytes: what calls told of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -37,6 +38,17 @@ struct ConnectionAccount {
   std::atomic<uint64_t> failed{0};       ///< calls refused, cancelled or unknown; nobody's work was done
   std::atomic<uint64_t> turned_away{0};  ///< unary calls that were refused before their requests were here
 
+  // Whoever reads the connection writes these at each call.
+  alignas(kLineBytes) std::atomic<uint64_t> begun{0};  ///< streams that were read, before a thread has them
+  std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls
+
+  /// One more is read; by one thread at a time. False: it is too many.
+  bool BeginStream() {
+    const uint64_t now = begun.load(std::memory_order_relaxed) + 1;
+    begun.store(now, std::memory_order_relaxed);
+    return !restrained.load(std::memory_order_relaxed) || !IsTooMany(static_cast<uint32_t>(now));
+  }
+
   /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
   bool brings_heavy() const { return heavy_in_a_row.load(std::memory_order_relaxed) >= 8; }
   /// Of the calls whose messages are still on their way those that wait for the server, not for their line:
@@ -46,6 +58,12 @@ struct ConnectionAccount {
     const double us = round_trip_us.load(std::memory_order_relaxed);
     const bool waits = (us >= 0 && us < kNearUs) || now < behind.load(std::memory_order_relaxed);
     return waits ? coming.load(std::memory_order_relaxed) : 0;
+  }
+  /// Whether of so many streams too few came to something, for a restrained one.
+  bool IsTooMany(uint32_t streams) const {
+    constexpr int32_t kFew = 32;
+    const uint32_t good = ended.load(std::memory_order_relaxed) - static_cast<uint32_t>(failed.load());
+    return static_cast<int32_t>(streams - good) > kFew;
   }
   void CountBrought(Weight weight, bool bulk) {
     last_is_bulk.store(bulk, std::memory_order_relaxed);
@@ -67,7 +85,8 @@ class Burden {
   /// Bytes that came and that no call took: headers beyond what calls usually have, streams that were reset,
   /// messages on their way.
   double idle_bytes() const { return idle_bytes_; }
-  double failed_calls() const { return failed_calls_; }
+  /// Those that no thread has taken yet are likely to be some, where they are more than may be open at once.
+  double failed_calls() const { return failed_calls_ + std::max(0.0, untaken_calls_ - kOpenAtOnce); }
 
  private:
   static constexpr double kHalfLifeSeconds = 10;
@@ -77,9 +96,13 @@ class Burden {
   static constexpr double kFraming = 1.0 / 256;
   /// Of a request whose call was turned away: what its client may send before it knows.
   static constexpr double kBytesTurnedAway = 128 << 10;
+  /// Streams of a connection (transport.cc).
+  static constexpr double kOpenAtOnce = 256;
 
   double idle_bytes_ = 0, failed_calls_ = 0;
-  uint64_t received_ = 0, calls_ = 0, failed_ = 0, messages_ = 0, turned_away_ = 0;  ///< as of the last time
+  double untaken_calls_ = 0;  ///< and those that none ever takes: of health, or refused by gRPC itself
+  uint64_t received_ = 0, calls_ = 0, failed_ = 0, messages_ = 0, turned_away_ = 0,
+           begun_ = 0;  ///< as of the last time
 };
 
 }  // namespace tilewire::rpc

@@ -94,7 +94,7 @@ void Arrivals::Hand(Id id, FileDescriptor connection, Clock::duration answered_a
                            ": no memory for wide windows is left (--distance-bytes)");
     }
   }
-  hand_over_(std::move(connection), {.window = given, .beyond = true});
+  hand_over_(std::move(connection), {.window = given, .beyond = true, .id = id});
 }
 
 }  // namespace tilewire::rpc

@@ -26,10 +26,14 @@ struct WindowOptions {
 
 /// Where a connection belongs.
 struct Entrance {
+  static constexpr int kDoors = 8;
+
   int64_t window = 0;  ///< bytes that each of its streams may send unread; 0: a near one
   /// Others than this host or this process may be at its other end, or see what passes; not so of unix
   /// sockets, and of the server's connections to itself.
   bool beyond = false;
+  uint64_t id = 0;  ///< of the connection, where the listener knows it
+  int door = 0;     ///< nobody else goes by the same one meanwhile; below kDoors
 };
 
 /// When something came, at the earliest: no sooner than the listener knows, `after`, by how it looks, and
@@ -59,8 +63,8 @@ class Arrivals {
 
   /// Whether distance makes a difference: for others there is only HandNear.
   bool on() const { return options_.wide_bytes > 0; }
-  void HandNear(FileDescriptor connection, bool beyond) {
-    hand_over_(std::move(connection), {.beyond = beyond});
+  void HandNear(Id id, FileDescriptor connection, bool beyond) {
+    hand_over_(std::move(connection), {.beyond = beyond, .id = id});
   }
   /// One from beyond. Hands it over at once where no answer could make its window wider, or nobody can be
   /// asked. Else returns true: Came is then

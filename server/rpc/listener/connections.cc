@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
+#include "server/rpc/listener/read_accounts.h"
 #include "server/rpc/listener/tcp_facts.h"
 
 namespace tilewire::rpc {
@@ -15,12 +17,22 @@ namespace {
 /// Less than that no connection is ended for: a message on its way is more.
 constexpr double kLeastBurdenBytes = 128 * 1024;
 
+/// Of the failed calls that all connections of one peer may have, as many as one is ended for.
+constexpr double kManyOfPeer = 1.0 / 16;
+
 /// At a time; the kernel copies nothing of it.
 constexpr size_t kDiscardBytes = size_t{1} << 30;
 
 /// Each is a call of the kernel's.
 constexpr size_t kCountedAtOnce = 64;
 constexpr std::chrono::milliseconds kCountAgain{4};
+
+void ShutDown(int fd) {
+  shutdown(fd, SHUT_RDWR);
+  // gRPC would still take all that has come: with streams that are reset, megabytes become gigabytes.
+  while (recv(fd, nullptr, kDiscardBytes, MSG_TRUNC | MSG_DONTWAIT) > 0) {
+  }
+}
 
 }  // namespace
 
@@ -38,7 +50,11 @@ Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
   ++by_peer_[peer.group];
   const auto [added, is_new] =
       all_.emplace(++last_id_, Connection{.peer = std::move(peer), .second = std::move(second)});
-  if (added->second.peer.is_tcp()) accounts_[added->second.peer.name] = added->second.account;
+  const Connection& connection = added->second;
+  if (!connection.peer.is_tcp()) return last_id_;
+  connection.account->restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls;
+  accounts_[connection.peer.name] = connection.account;
+  ReadAccounts::OfProcess().Add(connection.peer.name, connection.account);
   return last_id_;
 }
 
@@ -64,6 +80,11 @@ void Connections::Remove(Id id) {
     if (found == all_.end()) return;
     gone = std::move(found->second);
     all_.erase(found);
+    if (gone->peer.is_tcp()) {
+      ReadAccounts::OfProcess().Remove(gone->peer.name, gone->account.get());
+      gone->burden.Update(0, gone->account->received, *gone->account);
+      failed_before_.Left(gone->peer.group, gone->burden.failed_calls());
+    }
     const auto of_peer = by_peer_.find(gone->peer.group);
     if (--of_peer->second == 0) by_peer_.erase(of_peer);
     // A port that is used again may be another's by now.
@@ -83,6 +104,8 @@ void Connections::Clear() {
     accounts_.clear();
   }
   const size_t count = gone.size();
+  for (const auto& [id, connection] : gone)
+    ReadAccounts::OfProcess().Remove(connection.peer.name, connection.account.get());
   gone.clear();
   for (size_t i = 0; i < count; ++i) observer_->OnConnectionClosed();
 }
@@ -125,15 +148,17 @@ Unread Connections::CountUnread(TimePoint now) {
 void Connections::EndLocked(Connection* connection, Ending why) {
   if (std::exchange(connection->ended, true)) return;
   observer_->OnConnectionEnded(why);
-  const int fd = connection->second.get();
-  shutdown(fd, SHUT_RDWR);
-  // gRPC would still take all that has come: with streams that are reset, megabytes become gigabytes.
-  while (recv(fd, nullptr, kDiscardBytes, MSG_TRUNC | MSG_DONTWAIT) > 0) {
-  }
+  ShutDown(connection->second.get());
+}
+
+void Connections::CutOff(Id id) {
+  With(id, ShutDown);
 }
 
 void Connections::Look(double seconds) {
   const MutexLock lock(mutex_);
+  failed_before_.Pass(seconds);
+  double most_failed = failed_before_.most();
   for (auto& [id, connection] : all_) {
     const TcpBytes bytes = BytesOf(connection.second.get());
     connection.account->received.store(bytes.received, std::memory_order_relaxed);
@@ -144,6 +169,23 @@ void Connections::Look(double seconds) {
         *connection.account);
     if (connection.unasked.too_many()) EndLocked(&connection, Ending::kUnasked);
     if (connection.burden.failed_calls() > limits_.most_failed_calls)
+      EndLocked(&connection, Ending::kFailedCalls);
+    most_failed = std::max(most_failed, connection.burden.failed_calls());
+    auto& restrained = connection.account->restrained;
+    if (restrained.load(std::memory_order_relaxed))
+      restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls;
+  }
+  // Of two at least that is a part.
+  if (most_failed > limits_.most_failed_calls * kManyOfPeer) EndOfPeers();
+}
+
+void Connections::EndOfPeers() {
+  std::unordered_map<std::string_view, double> failed;
+  for (const auto& [id, connection] : all_) failed[connection.peer.group] += connection.burden.failed_calls();
+  for (auto& [id, connection] : all_) {
+    const double of_peer = failed[connection.peer.group] + failed_before_.Of(connection.peer.group);
+    if (connection.peer.is_tcp() && of_peer > limits_.most_failed_calls &&
+        connection.burden.failed_calls() > limits_.most_failed_calls * kManyOfPeer)
       EndLocked(&connection, Ending::kFailedCalls);
   }
 }

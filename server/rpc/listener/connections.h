@@ -12,6 +12,7 @@
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
 #include "server/rpc/listener/account.h"
+#include "server/rpc/listener/failed_before.h"
 #include "server/rpc/listener/file_descriptor.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/listener/observer.h"
@@ -39,6 +40,8 @@ class Connections {
   void With(Id id, const std::function<void(int second)>& use) const;
   /// How far its other end is, and its window (ConnectionAccount::window). No-op where it is not known.
   void SetDistance(Id id, Clock::duration round_trip, int64_t window);
+  /// Ends it, whatever is done with it; its end is told when it comes. No-op where it is not known.
+  void CutOff(Id id);
   /// It has ended. No-op where it is not known.
   void Remove(Id id);
   /// All have ended.
@@ -54,8 +57,8 @@ class Connections {
   /// very many connections a part of them stands for all, another each time.
   Unread CountUnread(TimePoint now);
 
-  /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls, and
-  /// those that send much without a call.
+  /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls, by
+  /// themselves or with others of their peer, and those that send much that no call takes.
   void Look(double seconds);
   /// Ends those that hold most of what no call took, as of the last look: all of at least half as much as the
   /// first, if that is a burden at all. Returns how many. Their ends are told when they come.
@@ -73,6 +76,8 @@ class Connections {
   };
 
   void EndLocked(Connection* connection, Ending why) TILEWIRE_REQUIRES(mutex_);
+  /// Ends those of peers that have too many failed calls all together, where theirs are many.
+  void EndOfPeers() TILEWIRE_REQUIRES(mutex_);
 
   const ConnectionLimits limits_;
   ConnectionObserver* const observer_;
@@ -83,6 +88,7 @@ class Connections {
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, int> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group
+  FailedBefore failed_before_ TILEWIRE_GUARDED_BY(mutex_);
   /// Peer::name, of TCP.
   std::unordered_map<std::string, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
 };

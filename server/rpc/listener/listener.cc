@@ -92,7 +92,8 @@ Status Listener::Watch(int fd, uint32_t events, uint64_t key) {
   return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? Status() : Errno("watching a socket");
 }
 
-void Listener::Start(HandOver hand_over, WindowOptions windows) {
+void Listener::Start(HandOver hand_over, WindowOptions windows, LookAfter look_after) {
+  look_after_ = std::move(look_after);
   hand_overs_ = std::make_unique<HandOvers>(std::move(hand_over));
   arrivals_ = std::make_unique<Arrivals>(
       std::move(windows), acknowledge_within_,
@@ -226,7 +227,7 @@ void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
     connections_.Remove(id);
     return Refused(Refusal::kDescriptors);
   }
-  if (!measured) return arrivals_->HandNear(std::move(connection), from.ss_family != AF_UNIX && !own);
+  if (!measured) return arrivals_->HandNear(id, std::move(connection), from.ss_family != AF_UNIX && !own);
   if (!arrivals_->Begin(id, std::move(connection))) WatchEnd(id);
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,6 +26,7 @@ namespace tilewire::rpc {
 class Listener {
  public:
   using HandOver = Arrivals::HandOver;
+  using LookAfter = std::function<void(TimePoint now)>;
 
   /// Listens on all of `addresses` (sockets.h); nobody is taken in before Start. `observer` outlives it, and
   /// is warned of what a host has besides and cannot be listened on.
@@ -37,8 +39,10 @@ class Listener {
 
   /// Where it listens, with the ports that were picked.
   const std::vector<std::string>& addresses() const { return addresses_; }
-  /// From now on connections are handed over, one after the other, on a thread of their own. Once.
-  void Start(HandOver hand_over, WindowOptions windows = {});
+  /// From now on connections are handed over, on threads of their own: one after the other, unless one takes
+  /// long. `look_after` is called by the listener's thread some twenty times a second while there are
+  /// connections, and when the last has gone. Once.
+  void Start(HandOver hand_over, WindowOptions windows = {}, LookAfter look_after = nullptr);
   /// Takes no more connections and listens no longer; when it returns no one is being handed over.
   void Stop();
   /// Lets go of all connections, which those end that they were handed to. After Stop.
@@ -93,6 +97,8 @@ class Listener {
   Connections connections_;
   OwnDials own_dials_;
   std::unique_ptr<HandOvers> hand_overs_;
+  LookAfter look_after_;
+  bool any_ = false;  ///< connections were there when it was last asked; of the thread
   std::unique_ptr<Arrivals> arrivals_;
   uint64_t refused_ = 0, refused_told_ = 0;  ///< of the thread
   TimePoint tell_next_{}, last_look_{}, memory_looked_{}, last_watch_{}, watch_next_{};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "server/rpc/listener/listener.h"
 
@@ -28,9 +29,16 @@ int Listener::WatchAgainMs() const {
 
 void Listener::LookAfterAll() {
   const TimePoint now = Clock::now();
-  if (now < watch_next_ || connections_.empty()) return;
+  if (connections_.empty()) {
+    if (std::exchange(any_, false) && look_after_) look_after_(now);
+    return;
+  }
+  any_ = true;
+  if (now < watch_next_) return;
   last_watch_ = now;
   watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
+  if (look_after_) look_after_(now);
+  for (const Connections::Id kept : hand_overs_->LookAfter(now)) connections_.CutOff(kept);
   const bool at_memory =
       now - memory_looked_ >= kLookEvery || memory_.near() || memory_.over() || memory_.HasGrown();
   if (at_memory ||

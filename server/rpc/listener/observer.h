@@ -22,9 +22,10 @@ inline constexpr std::array<std::string_view, 3> kRefusalNames{"full", "peer", "
 enum class Ending : uint8_t {
   kFailedCalls,  ///< too many calls of it came to nothing
   kMemory,       ///< memory ran short, and it held most
-  kUnasked,      ///< it sent much, and no call of it was open
+  kUnasked,      ///< it sent much that no call took
+  kHeader,       ///< a header was too large, or came in too many frames
 };
-inline constexpr std::array<std::string_view, 3> kEndingNames{"failed_calls", "memory", "unasked"};
+inline constexpr std::array<std::string_view, 4> kEndingNames{"failed_calls", "memory", "unasked", "header"};
 
 /// Thread-safe; called on the listener's thread, so it must not block.
 class ConnectionObserver {

@@ -1,4 +1,4 @@
-// What a connection sends while no call of it is open.
+// What a connection sends that no call takes.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tilewire::rpc {
 
-/// Nobody gets anything for such bytes, and they may cost all others much: gRPC 1.51 reads a header that has
-/// not come whole anew with each frame of it, so that one of some megabytes, which nobody need be let in for,
-/// stops a server (CVE-2023-33953). Of an honest connection they are frames of HTTP/2 itself, and what was on
-/// its way when its last call ended. Thread-compatible.
+/// Nobody gets anything for such bytes, and they may cost all others much: a thread reads them for as long as
+/// more come. Of an honest connection without an open call they are frames of HTTP/2 itself, and what was on
+/// its way when its last call ended; of one with open calls a message of one of them, on its way.
+/// Thread-compatible.
 class Unasked {
  public:
   /// `seconds` after the last time. `bytes`: that were read; what lies in the socket of a server that stood
@@ -24,10 +24,10 @@ class Unasked {
  private:
   static constexpr double kSureAfterSeconds = 0.1;
 
-  double bytes_ = 0, seconds_ = 0;  ///< since a call was open, or the connection came
+  double bytes_ = 0, seconds_ = 0;  ///< since a call began, ended or took something, or the connection came
   bool too_many_ = false;
-  double too_many_for_ = 0;                       ///< seconds
-  uint64_t received_ = 0, sent_ = 0, calls_ = 0;  ///< as of the last time
+  double too_many_for_ = 0;                                      ///< seconds
+  uint64_t received_ = 0, sent_ = 0, calls_ = 0, messages_ = 0;  ///< as of the last time
   uint32_t ended_ = 0;
 };
 

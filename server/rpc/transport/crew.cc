@@ -27,9 +27,12 @@ constexpr int kLooks = 3;
 // Whoever waits awake beside others and finds nothing for so long is one too many.
 constexpr std::chrono::microseconds kBeside{200};
 
+}  // namespace
+
 /// What the crew's thread that asks is doing.
-struct Duty {
+struct Crew::Duty {
   Crew* crew = nullptr;
+  Member* member = nullptr;
   int taken = 0;             ///< calls since the queue was seen empty
   int in_a_row = 0;          ///< calls since it last had to wait
   Clock::duration waited{};  ///< for an event, the last time that there was none
@@ -38,26 +41,7 @@ struct Duty {
   bool close = false;  ///< the last call came closely after what had been done before it
   bool busy = false;   ///< for long, with one call
 };
-thread_local Duty duty;
-
-}  // namespace
-
-void Crew::Start(int most) {
-  {
-    const MutexLock lock(mutex_);
-    resting_.reserve(static_cast<size_t>(most));
-  }
-  for (int i = 0; i < most; ++i)
-    threads_.emplace_back([this] {
-      pthread_setname_np(pthread_self(), "tw-crew");
-      Run();
-    });
-}
-
-Crew::~Crew() {
-  if (threads_.empty()) Run();  // there were no threads for it
-  for (auto& thread : threads_) thread.join();
-}
+constinit thread_local Crew::Duty Crew::duty;
 
 int Crew::resting() const {
   const MutexLock lock(mutex_);
@@ -119,6 +103,7 @@ bool Crew::LetFirstGoOn() {
       line_length_.store(line_.size(), std::memory_order_relaxed);
     }
     Awaited::OfThisThread().Leave();
+    GetsOn();
     first.resume();
   }
   return true;
@@ -126,7 +111,7 @@ bool Crew::LetFirstGoOn() {
 
 void Crew::WhoIsBehindCalls() {
   const MutexLock lock(mutex_);
-  if (awake_ - busy_ < together_) Call();
+  if (awake_ - busy_ - standing_.load(std::memory_order_relaxed) < together_) Call();
 }
 
 void Crew::WhoIsBusyCalls() {
@@ -152,6 +137,7 @@ void Crew::WasBusy() {
 
 void Crew::End() {
   const MutexLock lock(mutex_);
+  duty.member->rests = true;
   ended_ = true;
   for (Rests* const one : resting_) one->called.NotifyOne();
 }
@@ -162,12 +148,15 @@ bool Crew::TakesTurn() {
   const bool beside_others = duty.close && watching_ < together_;
   if (!asleep_.load(std::memory_order_relaxed) && !ended_ && (watching_ == 0 || beside_others)) {
     ++watching_;
+    duty.member->watches = true;
     return true;
   }
   Rests rests;
   resting_.push_back(&rests);
   --awake_;
+  duty.member->rests = true;
   while (!rests.is_called && !ended_) rests.called.Wait(mutex_);
+  duty.member->rests = false;
   ++awake_;
   if (rests.is_called) {
     --calls_;
@@ -180,12 +169,20 @@ bool Crew::TakesTurn() {
   return false;
 }
 
+bool Crew::GetsOn() {
+  duty.member->progress.Made();
+  if (!duty.member->stands.load(std::memory_order_relaxed)) return false;
+  StandsNoMore(duty.member);
+  return true;
+}
+
 bool Crew::DoWhatIsThere() {
   void* tag = nullptr;
   bool ok = false;
   // What is kept nobody else has: never left with it.
   for (int events = 0; events < kEventsAtOnce || !has_line() || duty.kept != nullptr; ++events) {
     if (duty.busy) WasBusy();
+    GetsOn();
     if (Event* const kept = std::exchange(duty.kept, nullptr)) {
       Awaited::OfThisThread().Leave();
       kept->Complete(duty.kept_ok);
@@ -211,8 +208,8 @@ bool Crew::DoWhatIsThere() {
 }
 
 bool Crew::IsOneTooMany() {
-  if (watching_ < 2) return false;
-  --watching_;
+  if (duty.member->watches && watching_ < 2) return false;
+  WatchesNoMore(duty.member);
   duty.close = false;
   return true;
 }
@@ -225,6 +222,7 @@ Crew::Found Crew::WatchAwake(TimePoint begin, void** tag, bool* ok) {
       if (IsOneTooMany()) return Found::kNothing;
     }
     const auto next = queue_->AsyncNext(tag, ok, gpr_time_0(GPR_CLOCK_REALTIME));
+    GetsOn();
     if (next != grpc::CompletionQueue::TIMEOUT)
       return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent : Found::kEnd;
     if (++looks > kLooks) duty.in_a_row = 0;
@@ -240,11 +238,19 @@ Crew::Found Crew::WatchAsleep(void** tag, bool* ok) {
     const MutexLock lock(mutex_);
     if (IsOneTooMany()) return Found::kNothing;
     asleep_.store(true, std::memory_order_relaxed);
+    sleeper_ = duty.member;
   }
-  const bool got = queue_->Next(tag, ok);
-  const MutexLock lock(mutex_);
-  asleep_.store(false, std::memory_order_relaxed);
-  return got ? Found::kEvent : Found::kEnd;
+  for (;;) {
+    const bool beside = standing_.load(std::memory_order_relaxed) > 0;
+    const auto next = queue_->AsyncNext(tag, ok, After(beside ? Progress::kWaitsBeside : Progress::kWaits));
+    const bool stood = GetsOn();
+    if (next == grpc::CompletionQueue::TIMEOUT && !stood) continue;
+    const MutexLock lock(mutex_);
+    SleepsNoMore(duty.member);
+    return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent
+           : next == grpc::CompletionQueue::TIMEOUT ? Found::kNothing
+                                                    : Found::kEnd;
+  }
 }
 
 bool Crew::DoNext() {
@@ -256,7 +262,7 @@ bool Crew::DoNext() {
   duty.waited = Clock::now() - begin;
   {
     const MutexLock lock(mutex_);
-    --watching_;
+    WatchesNoMore(duty.member);
   }
   if (found == Found::kEvent) static_cast<Event*>(tag)->Complete(ok);
   return found != Found::kEnd;
@@ -266,10 +272,12 @@ void Crew::Run() {
   {
     const MutexLock lock(mutex_);
     ++awake_;
+    duty.member = &members_.emplace_back();
   }
   duty.crew = this;
   Awaited& awaited = Awaited::OfThisThread();
   while (DoWhatIsThere()) {
+    GetsOn();
     if (has_line() && LetFirstGoOn()) continue;
     if (awaited.any()) {
       awaited.Look();

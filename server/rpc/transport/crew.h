@@ -7,7 +7,7 @@
 // call to be served. Only when small calls come faster than the threads awake can do them another joins, and
 // stays for as long as it finds some: threads that wait awake look by turns, and wake nobody. Some of the
 // cores do, since each call costs more the more do: what gRPC shares goes from core to core. Where one is
-// long with a call it is replaced.
+// long with a call it is replaced; so is one that gRPC keeps (progress.h).
 //
 // Where more calls come than its threads can do they wait in line (Turn), in the order in which they came.
 #pragma once
@@ -25,6 +25,7 @@
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
 #include "server/rpc/transport/coroutine.h"
+#include "server/rpc/transport/progress.h"
 
 namespace tilewire::rpc {
 
@@ -50,9 +51,12 @@ class Crew {
   /// Once. Throws std::system_error where the system has no threads for `most`.
   void Start(int most);
 
-  bool has_threads() const { return !threads_.empty(); }
+  bool has_threads() const { return most_ > 0; }
   /// How many of its threads are not needed now.
   int resting() const;
+  /// To be said several times a second while there are connections: for threads that stand others go on, as
+  /// many more as that takes, up to 64. Not beside Start or the end.
+  void LookAfter(TimePoint now);
 
   /// Said by whoever takes a call: another thread looks after the queue where this one took so many in a
   /// row, without having to wait in between, or is `busy` with the call for long. No-op on other threads.
@@ -94,8 +98,23 @@ class Crew {
     std::coroutine_handle<> waits;
     const void* whose;
   };
+  /// One of its threads. What is not atomic is guarded by the mutex, or is that of LookAfter.
+  struct Member {
+    Progress progress;
+    std::atomic<bool> stands{false};  ///< set with the mutex
+    bool rests = false, watches = false;
+  };
+
+  struct Duty;
+  static constinit thread_local Duty duty;
 
   void Run();
+  void AddThread() TILEWIRE_REQUIRES(mutex_);
+  /// Said by a thread whenever it is about to do something, or has. Whether it had stood.
+  bool GetsOn();
+  void StandsNoMore(Member* member);
+  void WatchesNoMore(Member* member) TILEWIRE_REQUIRES(mutex_);
+  void SleepsNoMore(const Member* member) TILEWIRE_REQUIRES(mutex_);
   bool has_line() const { return line_length_.load(std::memory_order_relaxed) > 0; }
   /// Lets those go on whose turn it is, a few; false: there were none.
   bool LetFirstGoOn();
@@ -107,6 +126,7 @@ class Crew {
   /// The next event, waited for since `begin`; kNothing: others watch, too, and are enough.
   Found WatchAwake(TimePoint begin, void** tag, bool* ok);
   Found WatchAsleep(void** tag, bool* ok);
+  /// Or has been replaced.
   bool IsOneTooMany() TILEWIRE_REQUIRES(mutex_);
   /// Whether this thread is one that waits for events. Else it rests until it is called, or the crew ends.
   bool TakesTurn();
@@ -120,18 +140,22 @@ class Crew {
   grpc::CompletionQueue* const queue_;
   const std::chrono::microseconds close_;
   const int together_, in_a_row_;
-  std::vector<std::thread> threads_;
+  int most_ = 0;  ///< threads, as of Start
   mutable Mutex mutex_;
-  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< threads that do something, or watch
-  int busy_ TILEWIRE_GUARDED_BY(mutex_) = 0;      ///< of them those that are long with one call
-  int watching_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< and those that wait for an event
-  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;     ///< threads that are called, not up yet
+  std::vector<std::thread> threads_ TILEWIRE_GUARDED_BY(mutex_);
+  std::deque<Member> members_ TILEWIRE_GUARDED_BY(mutex_);  ///< where they are they stay
+  int awake_ TILEWIRE_GUARDED_BY(mutex_) = 0;               ///< threads that do something, or watch
+  int busy_ TILEWIRE_GUARDED_BY(mutex_) = 0;                ///< of them those that are long with one call
+  int watching_ TILEWIRE_GUARDED_BY(mutex_) = 0;            ///< and those that wait for an event
+  int calls_ TILEWIRE_GUARDED_BY(mutex_) = 0;               ///< threads that are called, not up yet
   /// Those that wait to be called. Who came last goes first: its core is awake, and the others' sleep on.
   std::vector<Rests*> resting_ TILEWIRE_GUARDED_BY(mutex_);
   bool ended_ TILEWIRE_GUARDED_BY(mutex_) = false;
   std::deque<InLine> line_ TILEWIRE_GUARDED_BY(mutex_);
   std::atomic<size_t> line_length_{0};
   std::atomic<bool> asleep_{false};  ///< the only one that watches sleeps in gRPC; set with the mutex
+  Member* sleeper_ TILEWIRE_GUARDED_BY(mutex_) = nullptr;  ///< which one
+  std::atomic<int> standing_{0};                           ///< threads; set with the mutex
 };
 
 /// Awaits one gRPC operation of a call that the crew's thread looks after (`start` as of Operation). What is

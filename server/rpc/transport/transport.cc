@@ -5,13 +5,12 @@
 
 #include "server/base/memory.h"
 #include "server/rpc/listener/round_trip.h"
+#include "server/rpc/transport/grpc_reads.h"
 
 namespace tilewire::rpc {
 namespace {
 // Streams of one connection; more wait at the client. Bounds what one connection may hold.
 constexpr int kStreamsPerConnection = 256;
-// gRPC's own limit, unless told otherwise.
-constexpr int kMetadataBytes = 8192;
 
 // Without its probe gRPC stays at frames of 16 KiB, which cost more than they save.
 constexpr int kFrameBytes = static_cast<int>(kMiB);
@@ -37,7 +36,7 @@ std::vector<std::string> DialledAddresses(const std::vector<std::string>& listen
 std::string Greeting() {
   constexpr uint16_t kMaxConcurrentStreams = 3, kMaxHeaderListSize = 6;  // of HTTP/2
   return SettingsFrame(
-      {{kMaxConcurrentStreams, kStreamsPerConnection}, {kMaxHeaderListSize, kMetadataBytes}});
+      {{kMaxConcurrentStreams, kStreamsPerConnection}, {kMaxHeaderListSize, kMostMetadataBytes}});
 }
 
 void ApplyTransportSettings(const ReceiveLimits& limits, grpc::ServerBuilder* builder) {

@@ -1,0 +1,153 @@
+#include "server/rpc/transport/grpc_reads.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+#include <dlfcn.h>
+#include <grpc/slice.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "server/rpc/listener/read_accounts.h"
+#include "server/rpc/transport/streams_read.h"
+#include "server/rpc/transport/unfinished_headers.h"
+
+// As gRPC 1.51 declares them; what is in them is the library's.
+struct grpc_chttp2_transport;
+struct grpc_chttp2_stream;
+struct grpc_endpoint;
+class grpc_metadata_batch;
+
+namespace grpc_core {
+
+class HPackParser {
+ public:
+  enum class Boundary : uint8_t { None, EndOfHeaders, EndOfStream };
+  enum class Priority : uint8_t { None, Included };
+  struct LogInfo {
+    uint32_t stream_id;
+    enum Type : uint8_t { kHeaders, kTrailers, kDontKnow };
+    Type type;
+    bool is_client;
+  };
+
+  ~HPackParser();
+  void BeginFrame(grpc_metadata_batch* into, uint32_t most_metadata, Boundary boundary, Priority priority,
+                  LogInfo info);
+};
+
+}  // namespace grpc_core
+
+using grpc_core::HPackParser;
+
+absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport* transport,
+                                             grpc_chttp2_stream* stream, const grpc_slice& piece,
+                                             int frame_ends);
+
+namespace tilewire::rpc {
+namespace {
+
+using Destroy = void(HPackParser*);
+using BeginFrame = void(HPackParser*, grpc_metadata_batch*, uint32_t, HPackParser::Boundary,
+                        HPackParser::Priority, HPackParser::LogInfo);
+using Parse = absl::Status(void*, grpc_chttp2_transport*, grpc_chttp2_stream*, const grpc_slice&, int);
+using EndpointOf = grpc_endpoint*(grpc_chttp2_transport*);
+using PeerOfEndpoint = absl::string_view(grpc_endpoint*);
+
+constexpr const char* kParse =
+    "_Z31grpc_chttp2_header_parser_parsePvP21grpc_chttp2_transportP18grpc_chttp2_streamRK10grpc_slicei";
+
+/// The next ones of those names, which are the library's.
+struct Library {
+  template <typename Function>
+  static Function* Next(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  }
+
+  Destroy* const destroy = Next<Destroy>("_ZN9grpc_core11HPackParserD1Ev");
+  BeginFrame* const begin_frame = Next<BeginFrame>(
+      "_ZN9grpc_core11HPackParser10BeginFrameEP19grpc_metadata_batchjNS0_8BoundaryENS0_8PriorityENS0_"
+      "7LogInfoE");
+  Parse* const parse = Next<Parse>(kParse);
+  EndpointOf* const endpoint_of = Next<EndpointOf>("_Z27grpc_transport_get_endpointP14grpc_transport");
+  PeerOfEndpoint* const peer_of = Next<PeerOfEndpoint>("_Z22grpc_endpoint_get_peerP13grpc_endpoint");
+  /// Theirs are not called at all where they were linked into the program, or are not of 1.51.
+  const bool is_seen =
+      grpc::Version().starts_with("1.51.") && destroy != nullptr && begin_frame != nullptr &&
+      parse != nullptr && endpoint_of != nullptr && peer_of != nullptr &&
+      dlsym(RTLD_DEFAULT, kParse) == reinterpret_cast<void*>(&grpc_chttp2_header_parser_parse);
+};
+
+const Library& OfLibrary() {
+  static const Library library;
+  return library;
+}
+
+// For good: gRPC's threads may outlive any static object.
+UnfinishedHeaders& Headers() {
+  static auto* const headers = new UnfinishedHeaders;
+  return *headers;
+}
+StreamsRead& Streams() {
+  static auto* const streams = new StreamsRead;
+  return *streams;
+}
+
+std::atomic<uint64_t> refused_headers{0}, refused_streams{0};
+
+absl::Status Refuse(std::atomic<uint64_t>* count, const char* why) {
+  count->fetch_add(1, std::memory_order_relaxed);
+  return absl::ResourceExhaustedError(why);
+}
+
+}  // namespace
+
+bool SeesReads() {
+  return OfLibrary().is_seen;
+}
+
+ReadsRefused RefusedReads() {
+  return {.headers = refused_headers.load(std::memory_order_relaxed),
+          .streams = refused_streams.load(std::memory_order_relaxed)};
+}
+
+}  // namespace tilewire::rpc
+
+// What the library calls by these names is this.
+
+HPackParser::~HPackParser() {
+  tilewire::rpc::Headers().Forget(this);
+  tilewire::rpc::Streams().Forget(this);
+  tilewire::rpc::OfLibrary().destroy(this);
+}
+
+void HPackParser::BeginFrame(grpc_metadata_batch* into, uint32_t most_metadata, Boundary boundary,
+                             Priority priority, LogInfo info) {
+  const auto& library = tilewire::rpc::OfLibrary();
+  if (library.is_seen) {
+    tilewire::rpc::Headers().BeginFrame(this, info.stream_id, boundary != Boundary::None);
+    // Who acknowledges no SETTINGS would else have 16 MiB.
+    if (!info.is_client) most_metadata = std::min(most_metadata, tilewire::rpc::kMostMetadataBytes);
+  }
+  library.begin_frame(this, into, most_metadata, boundary, priority, info);
+}
+
+absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport* transport,
+                                             grpc_chttp2_stream* stream, const grpc_slice& piece,
+                                             int frame_ends) {
+  using namespace tilewire::rpc;  // NOLINT(google-build-using-namespace): as if it were there
+  const auto& library = OfLibrary();
+  if (library.is_seen) {
+    if (!Headers().Came(parser, GRPC_SLICE_LENGTH(piece), frame_ends != 0))
+      return Refuse(&refused_headers, "a header is too large, or comes in too many frames");
+    const auto find = [&] {
+      return ReadAccounts::OfProcess().Find(std::string(library.peer_of(library.endpoint_of(transport))));
+    };
+    if (frame_ends != 0 && !Streams().Begin(parser, find))
+      return Refuse(&refused_streams, "too many calls of this client have come to nothing");
+  }
+  return library.parse(parser, transport, stream, piece, frame_ends);
+}

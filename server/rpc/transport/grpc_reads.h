@@ -1,0 +1,25 @@
+// What gRPC 1.51 reads of connections, seen and bounded. It has no means for that: but its shared library
+// calls its parser of headers by names that a program may have functions of its own for. Those of this
+// program look, and go on to the library's, or tell gRPC that the connection is broken. That is so of 1.51
+// alone, which is asked for.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewire::rpc {
+
+/// What gRPC takes of one call, of names and values, and 32 for each.
+inline constexpr uint32_t kMostMetadataBytes = 8 << 10;
+
+/// Whether this gRPC is so seen: all servers and clients of this process.
+bool SeesReads();
+
+/// Connections that were ended so, since the process began.
+struct ReadsRefused {
+  uint64_t headers = 0;  ///< UnfinishedHeaders
+  uint64_t streams = 0;  ///< ConnectionAccount::BeginStream
+};
+/// Thread-safe.
+ReadsRefused RefusedReads();
+
+}  // namespace tilewire::rpc

@@ -1,0 +1,46 @@
+// Streams as they are read, told to the accounts of their connections.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "server/base/mutex.h"
+#include "server/rpc/listener/account.h"
+
+namespace tilewire::rpc {
+
+/// Which account is whose is asked once a connection. Thread-safe; of one parser, who reads one connection,
+/// at a time.
+class StreamsRead {
+ public:
+  using Parser = const void*;
+  using Find = std::function<std::shared_ptr<ConnectionAccount>()>;
+
+  /// One more, of the connection whose account `find` finds, if it has one. False: it is too many.
+  template <typename F>
+  bool Begin(Parser parser, const F& find) {
+    if (last.parser != parser || last.ends != ends_.load(std::memory_order_relaxed))
+      last = Look(parser, find);
+    return last.account == nullptr || last.account->BeginStream();
+  }
+  /// There is no such parser any more.
+  void Forget(Parser parser);
+
+ private:
+  struct Last {
+    Parser parser = nullptr;
+    uint64_t ends = 0;
+    ConnectionAccount* account = nullptr;
+  };
+  Last Look(Parser parser, const Find& find);
+
+  static constinit thread_local Last last;  ///< that the thread has read
+  Mutex mutex_;
+  std::unordered_map<Parser, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> ends_{1};  ///< of parsers, after each of which another may be where it was
+};
+
+}  // namespace tilewire::rpc
