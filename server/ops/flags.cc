@@ -60,10 +60,10 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
   flags->push_back(Default(Whole("max-connections-per-peer", &Config::max_connections_per_peer, 1, 1'000'000,
                                  "Of these of one IPv4 address, one /64 of IPv6, or one local user"),
                            "half of --max-connections"));
-  flags->push_back(
-      Whole("max-failed-calls", &Config::max_failed_calls, 100, 1'000'000'000,
-            "Calls of one connection, within some ten seconds, that may come to nothing by their "
-            "client's doing until it is closed"));
+  flags->push_back(Whole("max-failed-calls", &Config::max_failed_calls, 100, 1'000'000'000,
+                         "Calls of one connection, or of one peer's together, within some ten seconds, that "
+                         "may come to nothing by their "
+                         "client's doing until it is closed"));
   flags->push_back(
       Bytes("memory-bytes", &Config::memory_bytes, 64 * kMiB, kMaxMemoryBytes, "what the system leaves",
             "Resident memory from which connections that hold most of what no call took are closed"));
