@@ -48,6 +48,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(CallContext* shared, Recei
     for (const auto& streams : made->streams_) streams->Start();
   } catch (...) {
     made->Shutdown();
+    made->WaitIdle();
     throw;
   }
   return made;
@@ -69,6 +70,9 @@ void GrpcServer::SetHealth(const std::string& service, bool serving) {
 
 void GrpcServer::Shutdown() {
   server_->Shutdown(std::chrono::system_clock::now());
+}
+
+void GrpcServer::WaitIdle() {
   // Else its queue is served by its destructor alone, and nothing must be waited for before.
   if (crew() == nullptr || !crew()->has_threads()) return;
   services_.WaitAccepted();

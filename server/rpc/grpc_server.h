@@ -41,9 +41,11 @@ class GrpcServer {
   /// will not; throws std::system_error where the system has no threads.
   static Result<std::unique_ptr<GrpcServer>> Start(CallContext* shared, Receiving* receive,
                                                    const GrpcServerOptions& options, GrpcServer* first);
-  /// Ends gRPC's server, which ends connections and calls; afterwards no call comes. After it no connection
-  /// is handed over.
+  /// Ends gRPC's server, which ends connections and calls. After it no connection is handed over.
   void Shutdown();
+  /// Returns when no call comes any more. After Shutdown, of those that share its queue of calls, too: a
+  /// connection of theirs could keep the threads that this needs.
+  void WaitIdle();
   /// Ends its queues. After Shutdown, of those that share its queue of calls, too, and when no call is left
   /// that could start an operation.
   ~GrpcServer();

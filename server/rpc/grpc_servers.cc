@@ -101,6 +101,8 @@ void GrpcServers::SetHealth(const std::string& service, bool serving) {
 void GrpcServers::Shutdown() {
   for (const Which which : {kNear, kWide})
     if (GrpcServer* server = Of(which)) server->Shutdown();
+  for (const Which which : {kNear, kWide})
+    if (GrpcServer* server = Of(which)) server->WaitIdle();
   // Cancelled calls end by themselves, but a queue must not be shut down while one may still start an
   // operation.
   shared_->running.WaitIdle(TimePoint::max());

@@ -11,7 +11,7 @@ tilewire_library(identity SOURCES rpc/identity/base64url.cc rpc/identity/credent
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
     rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connection_use.cc rpc/listener/connections.cc rpc/listener/failed_before.cc rpc/listener/hand_overs.cc rpc/listener/limits.cc rpc/listener/listener.cc rpc/listener/looking_after.cc
-    rpc/listener/memory_watch.cc rpc/listener/own_dials.cc rpc/listener/peer.cc rpc/listener/read_accounts.cc rpc/listener/round_trip.cc
+    rpc/listener/memory_watch.cc rpc/listener/own_dials.cc rpc/listener/peer.cc rpc/listener/read_accounts.cc rpc/listener/read_rounds.cc rpc/listener/round_trip.cc
     rpc/listener/sockets.cc rpc/listener/tcp_facts.cc rpc/listener/unasked.cc rpc/listener/unread.cc rpc/listener/window_class.cc)
 # The kernel's header and the C library's have the same names.
 set_source_files_properties(rpc/listener/tcp_facts.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -88,6 +88,15 @@ def endless_header(block):
         yield http2.frame(http2.CONTINUATION, 0, 3, bytes(500)) * 10
 
 
+def endless_priorities(call):
+    """Frames that gRPC skips, and a call that is answered with every 64 KiB of them."""
+    stream = 3
+    while True:
+        yield http2.frame(http2.PRIORITY, 0, 1, b"\0\0\0\0\x10") * 4681 + http2.frame(
+            http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, stream, call)
+        stream += 2
+
+
 def endless_windows():
     while True:
         yield http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 1000
@@ -195,6 +204,9 @@ class Doors(unittest.TestCase):
 
     def test_rapid_resets_beside_a_call(self):
         self.beside_a_call("rapid resets beside a call", lambda: endless_resets(BLOCK, 3), 3)
+
+    def test_frames_between_calls(self):
+        self.beside_a_call("frames between calls", lambda: endless_priorities(BLOCK), 1)
 
     def test_windows_without_an_end(self):
         self.beside_a_call("windows without an end", endless_windows, 1)

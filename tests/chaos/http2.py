@@ -3,7 +3,7 @@ import socket
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 8, 9
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 8, 9
 END_STREAM, END_HEADERS = 1, 4
 CANCEL = 8
 REFERENCE = b"\xbe"  # HPACK: entry 62, the newest of the dynamic table

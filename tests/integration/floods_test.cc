@@ -16,7 +16,7 @@ namespace {
 namespace http2 = bench::http2;
 
 constexpr auto kRmse = "/tilewire.v1.Kernels/Rmse";
-constexpr uint8_t kContinuation = 9;
+constexpr uint8_t kPriority = 2, kContinuation = 9;
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
   std::string frame;
@@ -66,23 +66,28 @@ class Flood {
 
 class Floods : public ::testing::Test {
  protected:
-  static TestServer::Options Options() {
+  static TestServer::Options Options(int most_failed_calls) {
     TestServer::Options options;
     options.rpc.listen = {"127.0.0.1:0"};
-    options.rpc.connections.most_failed_calls = 200;
+    options.rpc.connections.most_failed_calls = most_failed_calls;
     return options;
   }
-  bool IsOpen(int calls) {
-    return Eventually([&] { return server_.observer().started() >= calls; });
+  static bool IsOpen(TestServer& server, int calls) {
+    return Eventually([&] { return server.observer().started() >= calls; });
   }
-  TestServer server_{Options()};
+  TestServer server_{Options(1'000'000)};
+};
+
+class Resets : public Floods {
+ protected:
+  TestServer server_{Options(200)};
 };
 
 TEST_F(Floods, OfAHeaderAreEnded) {
   for (const size_t frame : {size_t{1}, size_t{500}, size_t{16'384}}) {
     const int ended = server_.observer().ended();
     Flood flood(server_.address());
-    ASSERT_TRUE(IsOpen(1));
+    ASSERT_TRUE(IsOpen(server_, 1));
     // A literal of a gigabyte.
     ASSERT_TRUE(flood.Send(Frame(http2::kHeaders, 0, 3,
                                  http2::CallHeaders(false, kRmse, 600'000) + std::string("\0\3abc", 5) +
@@ -104,14 +109,14 @@ TEST_F(Floods, HeadersInAFewFramesAreNone) {
                            Frame(kContinuation, 0, stream, block.substr(3, 2)) +
                            Frame(kContinuation, http2::kEndHeaders, stream, block.substr(5))));
   }
-  EXPECT_TRUE(IsOpen(101));
+  EXPECT_TRUE(IsOpen(server_, 101));
   EXPECT_EQ(server_.observer().ended(), 0);
 }
 
 /// Faster than threads take them. His next connection is ended soon.
-TEST_F(Floods, OfStreamsThatAreResetKeepNobodyWaiting) {
+TEST_F(Resets, KeepNobodyWaiting) {
   Flood flood(server_.address());
-  ASSERT_TRUE(IsOpen(1));
+  ASSERT_TRUE(IsOpen(server_, 1));
   std::atomic<bool> enough{false};
   std::atomic<int> pieces{0};
   std::thread sends([&] {
@@ -136,10 +141,25 @@ TEST_F(Floods, OfStreamsThatAreResetKeepNobodyWaiting) {
   ASSERT_TRUE(Eventually([&] { return server_.observer().closed() >= 1; }));
 
   Flood again(server_.address());
-  for (int i = 0; i < 40; ++i)
+  for (int i = 0; i < 80; ++i)
     if (!again.Send(again.Headers(http2::kEndHeaders) + again.Reset())) break;
   EXPECT_TRUE(again.Closes());
-  EXPECT_TRUE(Eventually([&] { return server_.observer().ended() == 2; }));
+  EXPECT_TRUE(Eventually([&] { return server_.observer().ended() >= 2; }));
+}
+
+/// Calls in between pay for none of it.
+TEST_F(Floods, OfFramesThatCarryNothingAreEnded) {
+  Flood flood(server_.address());
+  ASSERT_TRUE(IsOpen(server_, 1));
+  std::string piece;
+  while (piece.size() < 64 << 10) piece += Frame(kPriority, 0, 1, std::string("\0\0\0\0\x10", 5));
+  size_t sent = 0;
+  while (sent < size_t{4} << 30 && flood.Send(piece + flood.Headers(http2::kEndHeaders | http2::kEndStream)))
+    sent += piece.size();
+  EXPECT_LT(sent, size_t{4} << 30);
+  EXPECT_TRUE(flood.Closes());
+  EXPECT_TRUE(Eventually([&] { return server_.observer().ended() >= 1; }));
+  ExpectUnharmed(server_);
 }
 
 }  // namespace

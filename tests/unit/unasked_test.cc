@@ -72,17 +72,26 @@ TEST_F(UnaskedTest, WhoseCallsAllCameToNothingIsAStranger) {
   EXPECT_TRUE(TooMany());
 }
 
-TEST_F(UnaskedTest, WhileACallIsOpenMessagesMayCome) {
+TEST_F(UnaskedTest, WhatIsCarriedPaysForItsFrames) {
   account_.calls = 1;
-  for (int i = 0; i < 10; ++i) {
-    Come(500 * kMiB);  // one that is too large
-    EXPECT_FALSE(TooMany());
-    account_.message_bytes += 1;
+  for (int i = 0; i < 100; ++i) {
+    account_.Carry(100 * kMiB);
+    Come(101 * kMiB);
     EXPECT_FALSE(TooMany());
   }
-  Come(500 * kMiB);
-  Come(20 * kMiB);
-  EXPECT_TRUE(TooMany()) << "and none does";
+  for (int i = 0; i < 100; ++i) {  // messages of some bytes
+    account_.Carry(kMiB);
+    Come(4 * kMiB);
+    EXPECT_FALSE(TooMany());
+  }
+}
+
+TEST_F(UnaskedTest, WhereNobodySeesWhatIsReadAnythingWhileACallIsOpen) {
+  account_.calls = 1;
+  for (int i = 0; i < 100; ++i) {
+    Come(100 * kMiB);
+    EXPECT_FALSE(TooMany());
+  }
   account_.ended = 1;
   Come(100 * kMiB);
   EXPECT_FALSE(TooMany());
@@ -90,6 +99,32 @@ TEST_F(UnaskedTest, WhileACallIsOpenMessagesMayCome) {
   EXPECT_FALSE(TooMany()) << "windows of streams";
   Come(3 * kMiB);
   EXPECT_TRUE(TooMany());
+}
+
+TEST_F(UnaskedTest, FramesThatCarryNothingAreNotPaidByCalls) {
+  account_.Carry(50);
+  for (int i = 0; i < 250; ++i) {
+    CallEnds();
+    account_.Carry(50);
+    Come(64 * kKiB);
+    EXPECT_FALSE(TooMany()) << i;
+  }
+  for (int i = 0; i < 100; ++i) Come(0);
+  for (int i = 0; i < 9; ++i) Come(kMiB);
+  ++account_.calls;
+  for (int i = 0; i < 9; ++i) Come(kMiB);
+  EXPECT_TRUE(TooMany());
+}
+
+TEST_F(UnaskedTest, NorByTime) {
+  account_.calls = 1;
+  account_.Carry(50);
+  for (int tenth = 0; tenth < 10'000; ++tenth) Come(90 * kKiB);  // 16 MiB in the end
+  EXPECT_FALSE(TooMany());
+  for (int tenth = 0; tenth < 10'000; ++tenth) Come(150 * kKiB);
+  EXPECT_TRUE(TooMany());
+  account_.window = 64 * kMiB;
+  EXPECT_FALSE(TooMany()) << "of streams that are over";
 }
 
 TEST_F(UnaskedTest, WhatWasOnItsWayToACallMayCome) {

@@ -29,7 +29,8 @@ void Burden::Update(double seconds, uint64_t received_bytes, const ConnectionAcc
   const double paid = taken + calls * kBytesOfCall + turned_away * std::min(request, kBytesTurnedAway);
   idle_bytes_ = std::max(0.0, idle_bytes_ * kept + received - paid);
   failed_calls_ = failed_calls_ * kept + failed;
-  untaken_calls_ = std::max(0.0, untaken_calls_ * kept + begun - taken_calls);
+  const double untaken = untaken_calls_ * std::exp2(-seconds / kUntakenHalfLifeSeconds);
+  untaken_calls_ = std::max(0.0, untaken + begun - taken_calls);
 }
 
 }  // namespace tilewire::rpc

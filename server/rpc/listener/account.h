@@ -40,13 +40,17 @@ struct ConnectionAccount {
 
   // Whoever reads the connection writes these at each call.
   alignas(kLineBytes) std::atomic<uint64_t> begun{0};  ///< streams that were read, before a thread has them
+  std::atomic<uint64_t> carried{0};                    ///< bytes of headers and messages that were read
   std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls
 
-  /// One more is read; by one thread at a time. False: it is too many.
+  /// One more is read; by one thread at a time. False: it is too many, of a restrained one that are untaken,
+  /// or failed.
   bool BeginStream() {
     const uint64_t now = begun.load(std::memory_order_relaxed) + 1;
     begun.store(now, std::memory_order_relaxed);
-    return !restrained.load(std::memory_order_relaxed) || !IsTooMany(static_cast<uint32_t>(now));
+    if (!restrained.load(std::memory_order_relaxed)) return true;
+    constexpr int64_t kFew = 64;
+    return static_cast<int64_t>(now - calls.load(std::memory_order_relaxed) + failed.load()) <= kFew;
   }
 
   /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
@@ -59,11 +63,9 @@ struct ConnectionAccount {
     const bool waits = (us >= 0 && us < kNearUs) || now < behind.load(std::memory_order_relaxed);
     return waits ? coming.load(std::memory_order_relaxed) : 0;
   }
-  /// Whether of so many streams too few came to something, for a restrained one.
-  bool IsTooMany(uint32_t streams) const {
-    constexpr int32_t kFew = 32;
-    const uint32_t good = ended.load(std::memory_order_relaxed) - static_cast<uint32_t>(failed.load());
-    return static_cast<int32_t>(streams - good) > kFew;
+  /// Headers or messages, without the frames around them, are read.
+  void Carry(uint64_t bytes) {
+    carried.store(carried.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
   void CountBrought(Weight weight, bool bulk) {
     last_is_bulk.store(bulk, std::memory_order_relaxed);
@@ -81,11 +83,14 @@ class Burden {
  public:
   /// `seconds` after the last time.
   void Update(double seconds, uint64_t received_bytes, const ConnectionAccount& account);
+  /// Untaken calls do not count: the server stood still.
+  void ForgiveUntaken() { untaken_calls_ = 0; }
 
   /// Bytes that came and that no call took: headers beyond what calls usually have, streams that were reset,
   /// messages on their way.
   double idle_bytes() const { return idle_bytes_; }
-  /// Those that no thread has taken yet are likely to be some, where they are more than may be open at once.
+  /// Those that no thread has taken yet are likely to be some, where they are more than may be open at once:
+  /// half of that is forgotten in a second, as clients may also give up what a server is slow to take.
   double failed_calls() const { return failed_calls_ + std::max(0.0, untaken_calls_ - kOpenAtOnce); }
 
  private:
@@ -98,6 +103,7 @@ class Burden {
   static constexpr double kBytesTurnedAway = 128 << 10;
   /// Streams of a connection (transport.cc).
   static constexpr double kOpenAtOnce = 256;
+  static constexpr double kUntakenHalfLifeSeconds = 1;
 
   double idle_bytes_ = 0, failed_calls_ = 0;
   double untaken_calls_ = 0;  ///< and those that none ever takes: of health, or refused by gRPC itself

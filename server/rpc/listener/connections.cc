@@ -19,6 +19,13 @@ constexpr double kLeastBurdenBytes = 128 * 1024;
 
 /// Of the failed calls that all connections of one peer may have, as many as one is ended for.
 constexpr double kManyOfPeer = 1.0 / 16;
+/// And of those that one may have as many as it leaves to its peer.
+constexpr double kManyOfOne = 1.0 / 4;
+/// A peer with many connections may have more: that many of them as many as one.
+constexpr double kAsOne = 4;
+
+/// Who looks so late stood still, as all others did; and so long clients may need to notice.
+constexpr double kStoodSeconds = 0.5, kNoticeSeconds = 2;
 
 /// At a time; the kernel copies nothing of it.
 constexpr size_t kDiscardBytes = size_t{1} << 30;
@@ -83,7 +90,8 @@ void Connections::Remove(Id id) {
     if (gone->peer.is_tcp()) {
       ReadAccounts::OfProcess().Remove(gone->peer.name, gone->account.get());
       gone->burden.Update(0, gone->account->received, *gone->account);
-      failed_before_.Left(gone->peer.group, gone->burden.failed_calls());
+      const double failed = gone->burden.failed_calls(), most = limits_.most_failed_calls;
+      if (failed > most * kManyOfOne) failed_before_.Left(gone->peer.group, failed, 2 * most);
     }
     const auto of_peer = by_peer_.find(gone->peer.group);
     if (--of_peer->second == 0) by_peer_.erase(of_peer);
@@ -155,14 +163,21 @@ void Connections::CutOff(Id id) {
   With(id, ShutDown);
 }
 
+void Connections::Rest(double seconds) {
+  const MutexLock lock(mutex_);
+  failed_before_.Pass(seconds);
+}
+
 void Connections::Look(double seconds) {
   const MutexLock lock(mutex_);
   failed_before_.Pass(seconds);
+  forgive_seconds_ = seconds > kStoodSeconds ? kNoticeSeconds : forgive_seconds_ - seconds;
   double most_failed = failed_before_.most();
   for (auto& [id, connection] : all_) {
     const TcpBytes bytes = BytesOf(connection.second.get());
     connection.account->received.store(bytes.received, std::memory_order_relaxed);
     connection.burden.Update(seconds, bytes.received, *connection.account);
+    if (forgive_seconds_ > 0) connection.burden.ForgiveUntaken();
     const auto unread = static_cast<uint64_t>(UnreadBytes(connection.second.get()));
     connection.unasked.Update(
         seconds, {.received = bytes.received - std::min(unread, bytes.received), .sent = bytes.sent},
@@ -184,7 +199,8 @@ void Connections::EndOfPeers() {
   for (const auto& [id, connection] : all_) failed[connection.peer.group] += connection.burden.failed_calls();
   for (auto& [id, connection] : all_) {
     const double of_peer = failed[connection.peer.group] + failed_before_.Of(connection.peer.group);
-    if (connection.peer.is_tcp() && of_peer > limits_.most_failed_calls &&
+    const double most = limits_.most_failed_calls * std::max(1.0, by_peer_[connection.peer.group] / kAsOne);
+    if (connection.peer.is_tcp() && of_peer > most &&
         connection.burden.failed_calls() > limits_.most_failed_calls * kManyOfPeer)
       EndLocked(&connection, Ending::kFailedCalls);
   }

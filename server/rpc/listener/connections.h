@@ -57,6 +57,8 @@ class Connections {
   /// very many connections a part of them stands for all, another each time.
   Unread CountUnread(TimePoint now);
 
+  /// There were none for so long.
+  void Rest(double seconds);
   /// Looks at what each costs, `seconds` after the last look, and ends those with too many failed calls, by
   /// themselves or with others of their peer, and those that send much that no call takes.
   void Look(double seconds);
@@ -89,6 +91,7 @@ class Connections {
   std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, int> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group
   FailedBefore failed_before_ TILEWIRE_GUARDED_BY(mutex_);
+  double forgive_seconds_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< for which untaken calls do not count
   /// Peer::name, of TCP.
   std::unordered_map<std::string, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
 };

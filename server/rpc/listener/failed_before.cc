@@ -12,10 +12,10 @@ constexpr double kFew = 8;
 
 }  // namespace
 
-void FailedBefore::Left(const std::string& group, double failed_calls) {
+void FailedBefore::Left(const std::string& group, double failed_calls, double most) {
   if (failed_calls < kFew) return;
   double& left = left_[group];
-  left += failed_calls;
+  left = std::min(left + failed_calls, most);
   most_ = std::max(most_, left);
 }
 

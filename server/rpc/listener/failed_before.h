@@ -10,8 +10,8 @@ namespace tilewire::rpc {
 /// half, as in Burden. Thread-compatible.
 class FailedBefore {
  public:
-  /// A connection has ended that had so many.
-  void Left(const std::string& group, double failed_calls);
+  /// A connection has ended that had so many; all together are no more than `most`.
+  void Left(const std::string& group, double failed_calls, double most);
   /// Time has passed.
   void Pass(double seconds);
   double Of(const std::string& group) const;

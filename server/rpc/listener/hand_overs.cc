@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <iterator>
-#include <system_error>
 
 namespace tilewire::rpc {
 namespace {
@@ -42,7 +42,7 @@ std::vector<HandOvers::Id> HandOvers::LookAfter(TimePoint now) {
     return keep;
   try {
     AddThread();
-  } catch (const std::system_error&) {  // the system has none: at the next look, perhaps
+  } catch (const std::exception&) {  // the system has none: at the next look, perhaps
   }
   return keep;
 }

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "server/rpc/listener/read_rounds.h"
+
 namespace tilewire::rpc {
 namespace {
 
@@ -123,6 +125,7 @@ Result<std::vector<FileDescriptor>> Listener::DialAll() {
   for (const int socket : sockets_) {
     dials.push_back(own_dials_.Dial(socket));
     if (!dials.back()) return Fail(Errno("dialling the server itself"));
+    BeginRounds(dials.back().get());
   }
   return dials;
 }
@@ -216,6 +219,7 @@ void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
   // Told before it is closed: who sees the end finds it counted.
   if (const auto refusal = Judge(connection.get(), peer); refusal && !own) return Refused(*refusal);
   if (from.ss_family != AF_UNIX) PrepareTcp(connection.get());
+  BeginRounds(connection.get());
   FileDescriptor second(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
   if (!second) return Refused(Refusal::kDescriptors);
   const int watched = second.get();

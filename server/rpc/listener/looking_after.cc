@@ -33,7 +33,10 @@ void Listener::LookAfterAll() {
     if (std::exchange(any_, false) && look_after_) look_after_(now);
     return;
   }
-  any_ = true;
+  if (!std::exchange(any_, true)) {
+    connections_.Rest(std::chrono::duration<double>(now - last_look_).count());
+    last_look_ = now;
+  }
   if (now < watch_next_) return;
   last_watch_ = now;
   watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());

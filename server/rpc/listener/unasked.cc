@@ -11,9 +11,10 @@ namespace {
 constexpr double kOfStrangers = 256 << 10;
 /// Of others.
 constexpr double kOfCallers = 2 << 20;
-/// While calls are open, since one began, ended or took a message. A message that is too large is read to its
-/// end, so that its client is told why it is refused.
-constexpr double kBesideCalls = 512 << 20;
+/// Beside headers and messages, of frames around those, which a few bytes of them have as well, and of what
+/// streams had sent that are over.
+constexpr double kFrames = 16 << 20, kPerByteCarried = 4;
+constexpr double kFramesHalfLifeSeconds = 10;
 /// And for so long what is on its way when calls end: windows of streams, these at least.
 constexpr double kOnItsWaySeconds = 10;
 constexpr int64_t kWindow = 1 << 20;
@@ -34,21 +35,32 @@ void Unasked::Update(double seconds, const TcpBytes& bytes, const ConnectionAcco
   const double received = Gained(&received_, std::max(received_, bytes.received)),
                sent = Gained(&sent_, bytes.sent);
   const bool open = static_cast<uint32_t>(calls) != ended;
+  UpdateFrames(seconds, received - kPerByteSent * sent, account);
   const bool begun = std::exchange(calls_, calls) != calls, over = std::exchange(ended_, ended) != ended;
-  const bool took = Gained(&messages_, account.message_bytes) > 0;
-  if (begun || over || took) {
-    bytes_ = seconds_ = too_many_for_ = 0;
-    too_many_ = false;
-    return;
+  if (begun || over || open) {
+    bytes_ = seconds_ = 0;
+    return Judge(seconds, false, account);
   }
-  const bool stranger = !open && account.failed == calls;
+  const bool stranger = account.failed == calls;
   const bool may_be_on_its_way = !stranger && seconds_ < kOnItsWaySeconds;
   seconds_ += seconds;
   bytes_ = std::max(0.0, bytes_ * std::exp2(-seconds / kHalfLifeSeconds) + received - kPerByteSent * sent);
-  if (may_be_on_its_way && seconds_ >= kOnItsWaySeconds && !open) bytes_ = 0;
-  double most = open ? kBesideCalls : stranger ? kOfStrangers : kOfCallers;
+  if (may_be_on_its_way && seconds_ >= kOnItsWaySeconds) bytes_ = 0;
+  double most = stranger ? kOfStrangers : kOfCallers;
   if (may_be_on_its_way) most += 2 * static_cast<double>(std::max(account.window.load(), kWindow));
-  const bool were_too_many = std::exchange(too_many_, bytes_ > most);
+  Judge(seconds, bytes_ > most, account);
+}
+
+void Unasked::UpdateFrames(double seconds, double unanswered, const ConnectionAccount& account) {
+  const double carried = Gained(&carried_, account.carried);
+  if (carried_ == 0) return;  // no header was read yet, or nobody sees what is
+  frames_ = std::max(
+      0.0, frames_ * std::exp2(-seconds / kFramesHalfLifeSeconds) + unanswered - kPerByteCarried * carried);
+}
+
+void Unasked::Judge(double seconds, bool without_calls, const ConnectionAccount& account) {
+  const double most_frames = kFrames + 2 * static_cast<double>(account.window.load());
+  const bool were_too_many = std::exchange(too_many_, without_calls || frames_ > most_frames);
   too_many_for_ = too_many_ && were_too_many ? too_many_for_ + seconds : 0;
 }
 

@@ -9,9 +9,9 @@
 namespace tilewire::rpc {
 
 /// Nobody gets anything for such bytes, and they may cost all others much: a thread reads them for as long as
-/// more come. Of an honest connection without an open call they are frames of HTTP/2 itself, and what was on
-/// its way when its last call ended; of one with open calls a message of one of them, on its way.
-/// Thread-compatible.
+/// more come. Of an honest connection they are the frames of HTTP/2, a few around each header and message,
+/// and what was on its way when calls ended. Where nobody sees what is read (grpc_reads.h) it counts while no
+/// call is open alone. Thread-compatible.
 class Unasked {
  public:
   /// `seconds` after the last time. `bytes`: that were read; what lies in the socket of a server that stood
@@ -23,11 +23,14 @@ class Unasked {
 
  private:
   static constexpr double kSureAfterSeconds = 0.1;
+  void UpdateFrames(double seconds, double unanswered, const ConnectionAccount& account);
+  void Judge(double seconds, bool without_calls, const ConnectionAccount& account);
 
-  double bytes_ = 0, seconds_ = 0;  ///< since a call began, ended or took something, or the connection came
+  double bytes_ = 0, seconds_ = 0;  ///< since a call was open, or the connection came
+  double frames_ = 0;               ///< bytes beside headers and messages
   bool too_many_ = false;
-  double too_many_for_ = 0;                                      ///< seconds
-  uint64_t received_ = 0, sent_ = 0, calls_ = 0, messages_ = 0;  ///< as of the last time
+  double too_many_for_ = 0;                                     ///< seconds
+  uint64_t received_ = 0, sent_ = 0, calls_ = 0, carried_ = 0;  ///< as of the last time
   uint32_t ended_ = 0;
 };
 

@@ -41,6 +41,7 @@ concept MayResume = where == Resumes::kOnQueue || Promise::kResumes == Resumes::
 class Event {
  public:
   virtual void Complete(bool ok) = 0;
+  uint64_t id = 0;  ///< tells it from another one that is where it was (AtOnce)
 
  protected:
   ~Event() = default;

@@ -244,9 +244,10 @@ Crew::Found Crew::WatchAsleep(void** tag, bool* ok) {
     const bool beside = standing_.load(std::memory_order_relaxed) > 0;
     const auto next = queue_->AsyncNext(tag, ok, After(beside ? Progress::kWaitsBeside : Progress::kWaits));
     const bool stood = GetsOn();
-    if (next == grpc::CompletionQueue::TIMEOUT && !stood) continue;
+    if (next == grpc::CompletionQueue::TIMEOUT && !stood && !has_line()) continue;
     const MutexLock lock(mutex_);
     SleepsNoMore(duty.member);
+    if (next == grpc::CompletionQueue::TIMEOUT) WatchesNoMore(duty.member);
     return next == grpc::CompletionQueue::GOT_EVENT ? Found::kEvent
            : next == grpc::CompletionQueue::TIMEOUT ? Found::kNothing
                                                     : Found::kEnd;

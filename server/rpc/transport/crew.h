@@ -89,6 +89,11 @@ class Crew {
   friend class AtOnce;
   /// An event that was taken from the queue by one of its threads in the middle of something: done next.
   static void Keep(Event* event, bool ok);
+  static uint64_t NewId() {
+    static std::atomic<uint64_t> threads{0};
+    thread_local uint64_t last = (threads.fetch_add(1, std::memory_order_relaxed) + 1) << 40;
+    return ++last;
+  }
 
   struct Rests {
     CondVar called;
@@ -173,13 +178,15 @@ class [[nodiscard]] AtOnce final : public Event {
   bool await_suspend(std::coroutine_handle<Promise> awaiter) {
     awaiter_ = awaiter;
     Event* const self = this;
+    // Others may go on with the call, and another event be where this one was, before this thread comes back.
+    const uint64_t own = id = Crew::NewId();
     void* tag = nullptr;
     bool ok = false;
     // If it is not there yet it may come on another thread, where the coroutine goes on: `this` may be gone.
     const auto next = queue_->DoThenAsyncNext([&] { start_(static_cast<void*>(self)); }, &tag, &ok,
                                               gpr_time_0(GPR_CLOCK_REALTIME));
     if (next != grpc::CompletionQueue::GOT_EVENT) return true;
-    if (tag != static_cast<void*>(self)) {
+    if (tag != static_cast<void*>(self) || self->id != own) {
       Crew::Keep(static_cast<Event*>(tag), ok);
       return true;
     }

@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "server/rpc/transport/crew.h"
@@ -49,12 +49,12 @@ void Crew::LookAfter(TimePoint now) {
     SleepsNoMore(&member);
   }
   const int standing = standing_.load(std::memory_order_relaxed);
-  if (standing == 0 || watching_ > 0) return;
+  if (standing == 0 || (watching_ > 0 && line_.empty())) return;
   Call();
   if (calls_ > 0 || static_cast<int>(threads_.size()) >= most_ + std::min(standing, kMostInPlace)) return;
   try {
     AddThread();
-  } catch (const std::system_error&) {  // the system has none: at the next look, perhaps
+  } catch (const std::exception&) {  // the system has none: at the next look, perhaps
   }
 }
 

@@ -46,6 +46,9 @@ using grpc_core::HPackParser;
 absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport* transport,
                                              grpc_chttp2_stream* stream, const grpc_slice& piece,
                                              int frame_ends);
+absl::Status grpc_chttp2_data_parser_parse(void* parser, grpc_chttp2_transport* transport,
+                                           grpc_chttp2_stream* stream, const grpc_slice& piece,
+                                           int frame_ends);
 
 namespace tilewire::rpc {
 namespace {
@@ -60,6 +63,9 @@ using PeerOfEndpoint = absl::string_view(grpc_endpoint*);
 constexpr const char* kParse =
     "_Z31grpc_chttp2_header_parser_parsePvP21grpc_chttp2_transportP18grpc_chttp2_streamRK10grpc_slicei";
 
+constexpr const char* kParseData =
+    "_Z29grpc_chttp2_data_parser_parsePvP21grpc_chttp2_transportP18grpc_chttp2_streamRK10grpc_slicei";
+
 /// The next ones of those names, which are the library's.
 struct Library {
   template <typename Function>
@@ -72,12 +78,12 @@ struct Library {
       "_ZN9grpc_core11HPackParser10BeginFrameEP19grpc_metadata_batchjNS0_8BoundaryENS0_8PriorityENS0_"
       "7LogInfoE");
   Parse* const parse = Next<Parse>(kParse);
+  Parse* const parse_data = Next<Parse>(kParseData);
   EndpointOf* const endpoint_of = Next<EndpointOf>("_Z27grpc_transport_get_endpointP14grpc_transport");
   PeerOfEndpoint* const peer_of = Next<PeerOfEndpoint>("_Z22grpc_endpoint_get_peerP13grpc_endpoint");
-  /// Theirs are not called at all where they were linked into the program, or are not of 1.51.
   const bool is_seen =
       grpc::Version().starts_with("1.51.") && destroy != nullptr && begin_frame != nullptr &&
-      parse != nullptr && endpoint_of != nullptr && peer_of != nullptr &&
+      parse != nullptr && parse_data != nullptr && endpoint_of != nullptr && peer_of != nullptr &&
       dlsym(RTLD_DEFAULT, kParse) == reinterpret_cast<void*>(&grpc_chttp2_header_parser_parse);
 };
 
@@ -95,6 +101,9 @@ StreamsRead& Streams() {
   static auto* const streams = new StreamsRead;
   return *streams;
 }
+
+/// How far a parser lies behind the beginning of its transport; 0: none was seen yet.
+std::atomic<ptrdiff_t> parser_at{0};
 
 std::atomic<uint64_t> refused_headers{0}, refused_streams{0};
 
@@ -141,13 +150,35 @@ absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport
   using namespace tilewire::rpc;  // NOLINT(google-build-using-namespace): as if it were there
   const auto& library = OfLibrary();
   if (library.is_seen) {
-    if (!Headers().Came(parser, GRPC_SLICE_LENGTH(piece), frame_ends != 0))
+    const size_t bytes = GRPC_SLICE_LENGTH(piece);
+    if (!Headers().Came(parser, bytes, frame_ends != 0))
       return Refuse(&refused_headers, "a header is too large, or comes in too many frames");
-    const auto find = [&] {
+    if (parser_at.load(std::memory_order_relaxed) == 0)
+      parser_at = static_cast<const char*>(parser) - reinterpret_cast<const char*>(transport);
+    ConnectionAccount* const account = Streams().Of(parser, [&] {
       return ReadAccounts::OfProcess().Find(std::string(library.peer_of(library.endpoint_of(transport))));
-    };
-    if (frame_ends != 0 && !Streams().Begin(parser, find))
-      return Refuse(&refused_streams, "too many calls of this client have come to nothing");
+    });
+    if (account != nullptr) {
+      account->Carry(bytes);
+      if (frame_ends != 0 && !account->BeginStream())
+        return Refuse(&refused_streams, "too many calls of this client have come to nothing");
+    }
   }
   return library.parse(parser, transport, stream, piece, frame_ends);
+}
+
+absl::Status grpc_chttp2_data_parser_parse(void* parser, grpc_chttp2_transport* transport,
+                                           grpc_chttp2_stream* stream, const grpc_slice& piece,
+                                           int frame_ends) {
+  using namespace tilewire::rpc;  // NOLINT(google-build-using-namespace): as if it were there
+  const auto& library = OfLibrary();
+  if (library.is_seen) {
+    // Of a stream, so that a header was read before.
+    const void* const headers =
+        reinterpret_cast<const char*>(transport) + parser_at.load(std::memory_order_relaxed);
+    ConnectionAccount* const account =
+        Streams().Of(headers, [] { return std::shared_ptr<ConnectionAccount>(); });
+    if (account != nullptr) account->Carry(GRPC_SLICE_LENGTH(piece));
+  }
+  return library.parse_data(parser, transport, stream, piece, frame_ends);
 }

@@ -3,7 +3,7 @@
 #include <grpcpp/alarm.h>
 #include <pthread.h>
 
-#include <system_error>
+#include <exception>
 
 #include "server/rpc/transport/coroutine.h"
 
@@ -85,7 +85,7 @@ void QueueThread::LookAfter(TimePoint now) {
   if (threads_.size() >= kMostThreads) return;
   try {
     AddThread();
-  } catch (const std::system_error&) {  // the system has none: at the next look, perhaps
+  } catch (const std::exception&) {  // the system has none: at the next look, perhaps
   }
 }
 

@@ -1,4 +1,4 @@
-// Streams as they are read, told to the accounts of their connections.
+// Whose account is told what is read of a connection.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@ class StreamsRead {
   using Parser = const void*;
   using Find = std::function<std::shared_ptr<ConnectionAccount>()>;
 
-  /// One more, of the connection whose account `find` finds, if it has one. False: it is too many.
+  /// Of the connection whose account `find` finds; null: it has none. Good until it ends.
   template <typename F>
-  bool Begin(Parser parser, const F& find) {
+  ConnectionAccount* Of(Parser parser, const F& find) {
     if (last.parser != parser || last.ends != ends_.load(std::memory_order_relaxed))
       last = Look(parser, find);
-    return last.account == nullptr || last.account->BeginStream();
+    return last.account;
   }
   /// There is no such parser any more.
   void Forget(Parser parser);

@@ -1,47 +1,50 @@
 #include "server/rpc/transport/unfinished_headers.h"
 
+#include <utility>
+
 namespace tilewire::rpc {
 
 constinit thread_local UnfinishedHeaders::Begun UnfinishedHeaders::begun;
 
 void UnfinishedHeaders::BeginFrame(Parser parser, uint32_t stream, bool last) {
-  begun = {.parser = parser, .stream = stream, .last = last};
-  if (last && none()) return;
-  const MutexLock lock(mutex_);
-  const auto found = headers_.find(parser);
-  if (found != headers_.end() && found->second.stream == stream) {
-    found->second.last = last;
+  const Begun before = std::exchange(begun, {.parser = parser, .stream = stream});
+  const bool again = before.parser == parser && before.stream == stream;
+  Shard& shard = Of(parser);
+  if (last && !again && shard.none()) return;
+  const MutexLock lock(shard.mutex);
+  const auto found = shard.headers.find(parser);
+  if (found != shard.headers.end() && found->second.stream == stream) {
     ++found->second.frames;
     return;
   }
-  if (found != headers_.end()) headers_.erase(found);
-  if (!last) headers_[parser] = {.stream = stream, .frames = 1};
-  Counted();
+  if (found != shard.headers.end()) shard.headers.erase(found);
+  if (!last || again) shard.headers[parser] = {.stream = stream};
+  shard.Counted();
 }
 
 bool UnfinishedHeaders::Came(Parser parser, size_t bytes, bool frame_ends) {
-  if (frame_ends && none()) return bytes <= kMostBytes;
-  const MutexLock lock(mutex_);
-  auto found = headers_.find(parser);
-  if (found == headers_.end()) {
+  Shard& shard = Of(parser);
+  if (frame_ends && shard.none()) return bytes <= kMostBytes;
+  const MutexLock lock(shard.mutex);
+  auto found = shard.headers.find(parser);
+  if (found == shard.headers.end()) {
     if (frame_ends) return bytes <= kMostBytes;
     // Where another thread read its beginning nothing is known of it, and the next header ends it.
-    const Begun known = begun.parser == parser ? begun : Begun{};
-    found = headers_.emplace(parser, Header{.stream = known.stream, .last = known.last, .frames = 1}).first;
+    const uint32_t stream = begun.parser == parser ? begun.stream : 0;
+    found = shard.headers.emplace(parser, Header{.stream = stream}).first;
+    shard.Counted();
   }
   Header& header = found->second;
   header.bytes += bytes;
-  const bool fits = header.bytes <= kMostBytes && header.frames <= kMostFrames;
-  if (frame_ends && header.last) headers_.erase(found);
-  Counted();
-  return fits;
+  return header.bytes <= kMostBytes && header.frames <= kMostFrames;
 }
 
 void UnfinishedHeaders::Forget(Parser parser) {
-  if (none()) return;
-  const MutexLock lock(mutex_);
-  headers_.erase(parser);
-  Counted();
+  Shard& shard = Of(parser);
+  if (shard.none()) return;
+  const MutexLock lock(shard.mutex);
+  shard.headers.erase(parser);
+  shard.Counted();
 }
 
 }  // namespace tilewire::rpc

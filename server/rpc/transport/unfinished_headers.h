@@ -1,6 +1,7 @@
 // How much has come of headers that have not come whole.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +16,14 @@ namespace tilewire::rpc {
 /// once, and cost nothing here. Thread-safe; of one parser, who reads one connection, at a time.
 class UnfinishedHeaders {
  public:
-  /// Of one header as it came, and frames in which it may come. Of its metadata 8 KiB are taken.
+  /// Of the headers of one stream, if they come in pieces, and frames in which they may come. Of the metadata
+  /// of a call 8 KiB are taken.
   static constexpr size_t kMostBytes = 64 << 10;
   static constexpr int kMostFrames = 64;
   using Parser = const void*;
 
-  /// A frame of a header begins, the last one or not.
+  /// A frame of a header begins, the last one or not. Of streams that it skips gRPC 1.51 says that wrongly,
+  /// so a second one of the same stream counts in any case.
   void BeginFrame(Parser parser, uint32_t stream, bool last);
   /// A piece of it has come, and maybe its end. False: that is too much.
   bool Came(Parser parser, size_t bytes, bool frame_ends);
@@ -30,23 +33,30 @@ class UnfinishedHeaders {
  private:
   struct Header {
     uint32_t stream = 0;  ///< 0: not known
-    bool last = false;    ///< the frame that comes is its last one
-    int frames = 0;
+    int frames = 1;
     size_t bytes = 0;
   };
   struct Begun {
     Parser parser = nullptr;
     uint32_t stream = 0;
-    bool last = false;
+  };
+  /// Those who send none in pieces are not to wait for those who do.
+  struct Shard {
+    Mutex mutex;
+    std::unordered_map<Parser, Header> headers TILEWIRE_GUARDED_BY(mutex);
+    std::atomic<size_t> count{0};
+
+    bool none() const { return count.load(std::memory_order_relaxed) == 0; }
+    void Counted() TILEWIRE_REQUIRES(mutex) { count.store(headers.size(), std::memory_order_relaxed); }
   };
 
-  bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
-  void Counted() TILEWIRE_REQUIRES(mutex_) { count_.store(headers_.size(), std::memory_order_relaxed); }
+  Shard& Of(Parser parser) {
+    constexpr uintptr_t kLeastBytes = 4096;  // that parsers are apart, more or less
+    return shards_[reinterpret_cast<uintptr_t>(parser) / kLeastBytes % shards_.size()];
+  }
 
   static constinit thread_local Begun begun;  ///< the frame whose beginning the thread has read last
-  Mutex mutex_;
-  std::unordered_map<Parser, Header> headers_ TILEWIRE_GUARDED_BY(mutex_);
-  std::atomic<size_t> count_{0};
+  std::array<Shard, 64> shards_;
 };
 
 }  // namespace tilewire::rpc
