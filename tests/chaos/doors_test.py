@@ -114,7 +114,7 @@ def without_end(address, pieces, connections, seconds, call=None):
                 connection.socket.settimeout(2)
                 if call:
                     connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, call))
-                    time.sleep(0.3)  # that threads wait for more of it
+                    connection.settle()  # threads wait for more of it
                 for piece in pieces():
                     if time.monotonic() >= until or not connection.send(piece):
                         break

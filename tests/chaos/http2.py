@@ -3,8 +3,8 @@ import socket
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 8, 9
-END_STREAM, END_HEADERS = 1, 4
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
 CANCEL = 8
 REFERENCE = b"\xbe"  # HPACK: entry 62, the newest of the dynamic table
 
@@ -50,6 +50,16 @@ class Connection:
             return False
         self.sent += len(data)
         return True
+
+    def settle(self):
+        """Returns when the server has read what was sent: it answers a ping, or has closed the connection."""
+        answer, came = frame(PING, ACK, 0, b"settled."), b""
+        if self.send(frame(PING, 0, 0, b"settled.")):
+            while answer not in came:
+                piece = self.socket.recv(4096)
+                if not piece:
+                    return
+                came += piece
 
     def close(self):
         self.socket.close()
