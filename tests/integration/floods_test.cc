@@ -113,6 +113,21 @@ TEST_F(Floods, HeadersInAFewFramesAreNone) {
   EXPECT_EQ(server_.observer().ended(), 0);
 }
 
+/// Each sends a window before it learns that it is refused.
+TEST(Refused, WhatTheyHadSentIsNoFlood) {
+  TestServer::Options options;
+  options.rpc.listen = {"127.0.0.1:0"};
+  options.rpc.anonymous = false;
+  options.rpc.connections.most_failed_calls = 1'000'000;
+  TestServer server(options);
+  const auto channel = server.Connect();
+  const std::string large(4 << 20, 'a');
+  for (int i = 0; i < 500; ++i)
+    ASSERT_EQ(ByteCall(channel, kRmse).Unary(large).status.error_code(), grpc::StatusCode::UNAUTHENTICATED)
+        << i;
+  EXPECT_EQ(server.observer().ended(), 0);
+}
+
 /// Faster than threads take them. His next connection is ended soon.
 TEST_F(Resets, KeepNobodyWaiting) {
   Flood flood(server_.address());

@@ -1,5 +1,6 @@
 #include "server/rpc/transport/grpc_reads.h"
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "server/rpc/listener/read_accounts.h"
 #include "server/rpc/transport/streams_read.h"
@@ -39,16 +41,30 @@ class HPackParser {
                   LogInfo info);
 };
 
+namespace chttp2 {
+
+class FlowControlAction;
+
+class TransportFlowControl {
+ public:
+  class IncomingUpdateContext {
+   public:
+    absl::Status RecvData(int64_t frame_bytes, absl::FunctionRef<absl::Status()> stream);
+  };
+};
+
+}  // namespace chttp2
 }  // namespace grpc_core
 
 using grpc_core::HPackParser;
+using grpc_core::chttp2::FlowControlAction;
+using grpc_core::chttp2::TransportFlowControl;
 
 absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport* transport,
                                              grpc_chttp2_stream* stream, const grpc_slice& piece,
                                              int frame_ends);
-absl::Status grpc_chttp2_data_parser_parse(void* parser, grpc_chttp2_transport* transport,
-                                           grpc_chttp2_stream* stream, const grpc_slice& piece,
-                                           int frame_ends);
+void grpc_chttp2_act_on_flowctl_action(const grpc_core::chttp2::FlowControlAction& action,
+                                       grpc_chttp2_transport* transport, grpc_chttp2_stream* stream);
 
 namespace tilewire::rpc {
 namespace {
@@ -57,14 +73,14 @@ using Destroy = void(HPackParser*);
 using BeginFrame = void(HPackParser*, grpc_metadata_batch*, uint32_t, HPackParser::Boundary,
                         HPackParser::Priority, HPackParser::LogInfo);
 using Parse = absl::Status(void*, grpc_chttp2_transport*, grpc_chttp2_stream*, const grpc_slice&, int);
+using ReceiveData = absl::Status(TransportFlowControl::IncomingUpdateContext*, int64_t,
+                                 absl::FunctionRef<absl::Status()>);
+using ActOn = void(const FlowControlAction&, grpc_chttp2_transport*, grpc_chttp2_stream*);
 using EndpointOf = grpc_endpoint*(grpc_chttp2_transport*);
 using PeerOfEndpoint = absl::string_view(grpc_endpoint*);
 
 constexpr const char* kParse =
     "_Z31grpc_chttp2_header_parser_parsePvP21grpc_chttp2_transportP18grpc_chttp2_streamRK10grpc_slicei";
-
-constexpr const char* kParseData =
-    "_Z29grpc_chttp2_data_parser_parsePvP21grpc_chttp2_transportP18grpc_chttp2_streamRK10grpc_slicei";
 
 /// The next ones of those names, which are the library's.
 struct Library {
@@ -78,12 +94,20 @@ struct Library {
       "_ZN9grpc_core11HPackParser10BeginFrameEP19grpc_metadata_batchjNS0_8BoundaryENS0_8PriorityENS0_"
       "7LogInfoE");
   Parse* const parse = Next<Parse>(kParse);
-  Parse* const parse_data = Next<Parse>(kParseData);
+  ReceiveData* const receive_data = Next<ReceiveData>(
+      "_ZN9grpc_"
+      "core6chttp220TransportFlowControl21IncomingUpdateContext8RecvDataElN4absl7debian311FunctionRef"
+      "IFNS4_6StatusEvEEE");
+  ActOn* const act_on = Next<ActOn>(
+      "_Z33grpc_chttp2_act_on_flowctl_actionRKN9grpc_core6chttp217FlowControlActionEP21grpc_chttp2_"
+      "transportP18"
+      "grpc_chttp2_stream");
   EndpointOf* const endpoint_of = Next<EndpointOf>("_Z27grpc_transport_get_endpointP14grpc_transport");
   PeerOfEndpoint* const peer_of = Next<PeerOfEndpoint>("_Z22grpc_endpoint_get_peerP13grpc_endpoint");
   const bool is_seen =
       grpc::Version().starts_with("1.51.") && destroy != nullptr && begin_frame != nullptr &&
-      parse != nullptr && parse_data != nullptr && endpoint_of != nullptr && peer_of != nullptr &&
+      parse != nullptr && receive_data != nullptr && act_on != nullptr && endpoint_of != nullptr &&
+      peer_of != nullptr &&
       dlsym(RTLD_DEFAULT, kParse) == reinterpret_cast<void*>(&grpc_chttp2_header_parser_parse);
 };
 
@@ -104,6 +128,8 @@ StreamsRead& Streams() {
 
 /// How far a parser lies behind the beginning of its transport; 0: none was seen yet.
 std::atomic<ptrdiff_t> parser_at{0};
+/// Of a frame of data whose beginning this thread has just read; whose that is it learns next.
+constinit thread_local int64_t data_bytes = 0;
 
 std::atomic<uint64_t> refused_headers{0}, refused_streams{0};
 
@@ -167,18 +193,22 @@ absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport
   return library.parse(parser, transport, stream, piece, frame_ends);
 }
 
-absl::Status grpc_chttp2_data_parser_parse(void* parser, grpc_chttp2_transport* transport,
-                                           grpc_chttp2_stream* stream, const grpc_slice& piece,
-                                           int frame_ends) {
+absl::Status TransportFlowControl::IncomingUpdateContext::RecvData(int64_t frame_bytes,
+                                                                   absl::FunctionRef<absl::Status()> stream) {
+  tilewire::rpc::data_bytes = frame_bytes;
+  return tilewire::rpc::OfLibrary().receive_data(this, frame_bytes, stream);
+}
+
+// Follows each frame of data, those of streams that are over, too.
+void grpc_chttp2_act_on_flowctl_action(const FlowControlAction& action, grpc_chttp2_transport* transport,
+                                       grpc_chttp2_stream* stream) {
   using namespace tilewire::rpc;  // NOLINT(google-build-using-namespace): as if it were there
   const auto& library = OfLibrary();
-  if (library.is_seen) {
-    // Of a stream, so that a header was read before.
-    const void* const headers =
-        reinterpret_cast<const char*>(transport) + parser_at.load(std::memory_order_relaxed);
-    ConnectionAccount* const account =
-        Streams().Of(headers, [] { return std::shared_ptr<ConnectionAccount>(); });
-    if (account != nullptr) account->Carry(GRPC_SLICE_LENGTH(piece));
+  const auto bytes = static_cast<uint64_t>(std::exchange(data_bytes, 0));
+  const ptrdiff_t at = parser_at.load(std::memory_order_relaxed);
+  if (bytes > 0 && at != 0 && library.is_seen) {
+    if (ConnectionAccount* const account = Streams().Known(reinterpret_cast<const char*>(transport) + at))
+      account->Carry(bytes);
   }
-  return library.parse_data(parser, transport, stream, piece, frame_ends);
+  library.act_on(action, transport, stream);
 }

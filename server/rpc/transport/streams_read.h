@@ -26,6 +26,11 @@ class StreamsRead {
       last = Look(parser, find);
     return last.account;
   }
+  /// The same where it was asked for before; else null.
+  ConnectionAccount* Known(Parser parser) {
+    if (last.parser == parser && last.ends == ends_.load(std::memory_order_relaxed)) return last.account;
+    return LookKnown(parser);
+  }
   /// There is no such parser any more.
   void Forget(Parser parser);
 
@@ -36,6 +41,7 @@ class StreamsRead {
     ConnectionAccount* account = nullptr;
   };
   Last Look(Parser parser, const Find& find);
+  ConnectionAccount* LookKnown(Parser parser);
 
   static constinit thread_local Last last;  ///< that the thread has read
   Mutex mutex_;
