@@ -1,7 +1,7 @@
 // What gRPC 1.51 reads of connections, seen and bounded. It has no means for that: but its shared library
-// calls its parser of headers by names that a program may have functions of its own for. Those of this
-// program look, and go on to the library's, or tell gRPC that the connection is broken. That is so of 1.51
-// alone, which is asked for.
+// calls its parser of headers, and its control of flow, by names that a program may have functions of its own
+// for. Those of this program look, and go on to the library's, or tell gRPC that the connection is broken.
+// That is so of 1.51 alone, which is asked for; linked into the program gRPC would have these names twice.
 #pragma once
 
 #include <cstdint>
