@@ -19,6 +19,14 @@ using std::chrono::milliseconds;
 
 class HandOversTest : public ::testing::Test {
  protected:
+  bool Inside(int count) {
+    return testing::Eventually([&] { return inside_ == count; });
+  }
+  std::promise<void> go_;
+  const std::shared_future<void> may_go_ = go_.get_future().share();
+  std::atomic<int> inside_{0};
+  Mutex mutex_;
+  std::set<int> doors_ TILEWIRE_GUARDED_BY(mutex_);
   /// Connections below 100 stay until they may go.
   HandOvers hand_overs_{[this](FileDescriptor, Entrance by) {
     {
@@ -30,14 +38,6 @@ class HandOversTest : public ::testing::Test {
     ++inside_;
     if (by.id < 100) may_go_.wait();
   }};
-  bool Inside(int count) {
-    return testing::Eventually([&] { return inside_ == count; });
-  }
-  std::promise<void> go_;
-  const std::shared_future<void> may_go_ = go_.get_future().share();
-  std::atomic<int> inside_{0};
-  Mutex mutex_;
-  std::set<int> doors_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 TEST_F(HandOversTest, WhoStaysKeepsNobodyWaiting) {

@@ -41,6 +41,11 @@ class HPackParser {
                   LogInfo info);
 };
 
+class Executor {
+ public:
+  static bool IsThreadedDefault();
+};
+
 namespace chttp2 {
 
 class FlowControlAction;
@@ -76,6 +81,7 @@ using Parse = absl::Status(void*, grpc_chttp2_transport*, grpc_chttp2_stream*, c
 using ReceiveData = absl::Status(TransportFlowControl::IncomingUpdateContext*, int64_t,
                                  absl::FunctionRef<absl::Status()>);
 using ActOn = void(const FlowControlAction&, grpc_chttp2_transport*, grpc_chttp2_stream*);
+using IsThreaded = bool();
 using EndpointOf = grpc_endpoint*(grpc_chttp2_transport*);
 using PeerOfEndpoint = absl::string_view(grpc_endpoint*);
 
@@ -102,12 +108,13 @@ struct Library {
       "_Z33grpc_chttp2_act_on_flowctl_actionRKN9grpc_core6chttp217FlowControlActionEP21grpc_chttp2_"
       "transportP18"
       "grpc_chttp2_stream");
+  IsThreaded* const is_threaded = Next<IsThreaded>("_ZN9grpc_core8Executor17IsThreadedDefaultEv");
   EndpointOf* const endpoint_of = Next<EndpointOf>("_Z27grpc_transport_get_endpointP14grpc_transport");
   PeerOfEndpoint* const peer_of = Next<PeerOfEndpoint>("_Z22grpc_endpoint_get_peerP13grpc_endpoint");
   const bool is_seen =
       grpc::Version().starts_with("1.51.") && destroy != nullptr && begin_frame != nullptr &&
-      parse != nullptr && receive_data != nullptr && act_on != nullptr && endpoint_of != nullptr &&
-      peer_of != nullptr &&
+      parse != nullptr && receive_data != nullptr && act_on != nullptr && is_threaded != nullptr &&
+      endpoint_of != nullptr && peer_of != nullptr &&
       dlsym(RTLD_DEFAULT, kParse) == reinterpret_cast<void*>(&grpc_chttp2_header_parser_parse);
 };
 
@@ -191,6 +198,14 @@ absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport
     }
   }
   return library.parse(parser, transport, stream, piece, frame_ends);
+}
+
+// Asked for one thing alone: whether a thread that should return to its queue may leave what it does for a
+// connection to a thread of gRPC's own. Who sends without an end would keep that one, and all others whose
+// connections were left to it waiting; here he keeps one that is replaced.
+bool grpc_core::Executor::IsThreadedDefault() {
+  const auto& library = tilewire::rpc::OfLibrary();
+  return !library.is_seen && library.is_threaded();
 }
 
 absl::Status TransportFlowControl::IncomingUpdateContext::RecvData(int64_t frame_bytes,
