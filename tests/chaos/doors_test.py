@@ -97,6 +97,15 @@ def endless_priorities(call):
         stream += 2
 
 
+def endless_streams():
+    """Each brings three thousand empty messages, and is refused."""
+    call, stream = http2.request(b"/tilewire.v1.Kernels/Execute"), 3
+    while True:
+        yield (http2.frame(http2.HEADERS, http2.END_HEADERS, stream, call) +
+               http2.frame(http2.DATA, http2.END_STREAM, stream, bytes(15_000)))
+        stream += 2
+
+
 def endless_windows():
     while True:
         yield http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 1000
@@ -207,6 +216,9 @@ class Doors(unittest.TestCase):
 
     def test_frames_between_calls(self):
         self.beside_a_call("frames between calls", lambda: endless_priorities(BLOCK), 1)
+
+    def test_streams_that_are_refused(self):
+        self.beside_a_call("streams that are refused", endless_streams, 2)
 
     def test_windows_without_an_end(self):
         self.beside_a_call("windows without an end", endless_windows, 1)
