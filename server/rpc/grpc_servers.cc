@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/base/timing.h"
+#include "server/rpc/listener/read_accounts.h"
 #include "server/rpc/transport/given_window.h"
 #include "server/rpc/transport/grpc_reads.h"
 #include "server/rpc/transport/transport.h"
@@ -28,6 +29,7 @@ Result<std::unique_ptr<GrpcServers>> GrpcServers::Start(CallContext* shared,
   if (options.receive.distance_bytes > 0 && !GiveWindows())
     shared->observer->OnWarning("windows of connections from afar are left to the probe of gRPC " +
                                 grpc::Version() + ": only 1.51, as a shared library, takes ours");
+  ReadAccounts::OfProcess().SetAsked(SeesReads());
   if (!SeesReads())
     shared->observer->OnWarning(
         "headers without an end, and streams that are reset at once, are read as gRPC " + grpc::Version() +

@@ -61,6 +61,26 @@ TEST_F(UnaskedTest, OneLookIsNone) {
 TEST_F(UnaskedTest, WhatIsAnsweredIsNone) {
   for (int call = 0; call < 100'000; ++call) Come(200, 60);  // of health
   EXPECT_FALSE(TooMany());
+  account_.seen = true;
+  for (int call = 0; call < 100'000; ++call) {
+    account_.Carry(150);
+    Come(200, 60);
+  }
+  for (int update = 0; update < 100'000; ++update) Come(26, 16 * kKiB);
+  EXPECT_FALSE(TooMany());
+}
+
+/// Settings, and pings.
+TEST_F(UnaskedTest, WhatTheServerAnswersPaysForNothing) {
+  account_.seen = true;
+  for (int i = 0; i < 300; ++i) Come(kKiB, kKiB);
+  EXPECT_FALSE(TooMany()) << "a few";
+  for (int i = 0; i < 500; ++i) Come(kKiB, kKiB);
+  EXPECT_TRUE(TooMany());
+  account_.calls = 1;
+  EXPECT_FALSE(TooMany());
+  for (int i = 0; i < 25; ++i) Come(kMiB, kMiB);
+  EXPECT_TRUE(TooMany()) << "beside a call";
 }
 
 TEST_F(UnaskedTest, WhoseCallsAllCameToNothingIsAStranger) {
@@ -73,6 +93,7 @@ TEST_F(UnaskedTest, WhoseCallsAllCameToNothingIsAStranger) {
 }
 
 TEST_F(UnaskedTest, WhatIsCarriedPaysForItsFrames) {
+  account_.seen = true;
   account_.calls = 1;
   for (int i = 0; i < 100; ++i) {
     account_.Carry(100 * kMiB);
@@ -102,6 +123,7 @@ TEST_F(UnaskedTest, WhereNobodySeesWhatIsReadAnythingWhileACallIsOpen) {
 }
 
 TEST_F(UnaskedTest, FramesThatCarryNothingAreNotPaidByCalls) {
+  account_.seen = true;
   account_.Carry(50);
   for (int i = 0; i < 250; ++i) {
     CallEnds();
@@ -117,6 +139,7 @@ TEST_F(UnaskedTest, FramesThatCarryNothingAreNotPaidByCalls) {
 }
 
 TEST_F(UnaskedTest, NorByTime) {
+  account_.seen = true;
   account_.calls = 1;
   account_.Carry(50);
   for (int tenth = 0; tenth < 10'000; ++tenth) Come(90 * kKiB);  // 16 MiB in the end

@@ -41,6 +41,7 @@ struct ConnectionAccount {
   // Whoever reads the connection writes these at each call.
   alignas(kLineBytes) std::atomic<uint64_t> begun{0};  ///< streams that were read, before a thread has them
   std::atomic<uint64_t> carried{0};                    ///< bytes of headers and messages that were read
+  bool seen = false;                                   ///< whether whoever reads says so; before calls come
   std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls
 
   /// One more is read; by one thread at a time. False: it is too many, of a restrained one that are untaken,

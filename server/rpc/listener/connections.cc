@@ -59,6 +59,7 @@ Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
       all_.emplace(++last_id_, Connection{.peer = std::move(peer), .second = std::move(second)});
   const Connection& connection = added->second;
   if (!connection.peer.is_tcp()) return last_id_;
+  connection.account->seen = ReadAccounts::OfProcess().asked();
   connection.account->restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls;
   accounts_[connection.peer.name] = connection.account;
   ReadAccounts::OfProcess().Add(connection.peer.name, connection.account);

@@ -1,6 +1,7 @@
 // Accounts of connections for who reads them, and knows their peers' names alone.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -15,6 +16,10 @@ class ReadAccounts {
  public:
   static ReadAccounts& OfProcess();
 
+  /// Whether somebody sees what is read, and asks for them. Said before connections come.
+  void SetAsked(bool asked) { asked_.store(asked, std::memory_order_relaxed); }
+  bool asked() const { return asked_.load(std::memory_order_relaxed); }
+
   void Add(const std::string& name, std::shared_ptr<ConnectionAccount> account);
   /// No-op where that name has another one by now.
   void Remove(const std::string& name, const ConnectionAccount* account);
@@ -22,6 +27,7 @@ class ReadAccounts {
   std::shared_ptr<ConnectionAccount> Find(const std::string& peer) const;
 
  private:
+  std::atomic<bool> asked_{false};
   mutable Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
 };

@@ -18,8 +18,10 @@ constexpr double kFramesHalfLifeSeconds = 10;
 /// And for so long what is on its way when calls end: windows of streams, these at least.
 constexpr double kOnItsWaySeconds = 10;
 constexpr int64_t kWindow = 1 << 20;
-/// Answers to what the server sends: pings, windows.
-constexpr double kPerByteSent = 4;
+/// Answers to what the server sends, mostly windows: less than what it answers itself, settings and pings.
+constexpr double kPerByteSent = 0.25;
+/// Where nobody sees what is read: calls of health, too.
+constexpr double kPerByteSentUnseen = 4;
 /// What comes little by little is none: pings, or who asks for health each second.
 constexpr double kHalfLifeSeconds = 60;
 
@@ -35,7 +37,11 @@ void Unasked::Update(double seconds, const TcpBytes& bytes, const ConnectionAcco
   const double received = Gained(&received_, std::max(received_, bytes.received)),
                sent = Gained(&sent_, bytes.sent);
   const bool open = static_cast<uint32_t>(calls) != ended;
-  UpdateFrames(seconds, received - kPerByteSent * sent, account);
+  const double carried = Gained(&carried_, account.carried);
+  const double paid =
+      account.seen ? kPerByteSent * sent + kPerByteCarried * carried : kPerByteSentUnseen * sent;
+  if (account.seen)
+    frames_ = std::max(0.0, frames_ * std::exp2(-seconds / kFramesHalfLifeSeconds) + received - paid);
   const bool begun = std::exchange(calls_, calls) != calls, over = std::exchange(ended_, ended) != ended;
   if (begun || over || open) {
     bytes_ = seconds_ = 0;
@@ -44,18 +50,11 @@ void Unasked::Update(double seconds, const TcpBytes& bytes, const ConnectionAcco
   const bool stranger = account.failed == calls;
   const bool may_be_on_its_way = !stranger && seconds_ < kOnItsWaySeconds;
   seconds_ += seconds;
-  bytes_ = std::max(0.0, bytes_ * std::exp2(-seconds / kHalfLifeSeconds) + received - kPerByteSent * sent);
+  bytes_ = std::max(0.0, bytes_ * std::exp2(-seconds / kHalfLifeSeconds) + received - paid);
   if (may_be_on_its_way && seconds_ >= kOnItsWaySeconds) bytes_ = 0;
   double most = stranger ? kOfStrangers : kOfCallers;
   if (may_be_on_its_way) most += 2 * static_cast<double>(std::max(account.window.load(), kWindow));
   Judge(seconds, bytes_ > most, account);
-}
-
-void Unasked::UpdateFrames(double seconds, double unanswered, const ConnectionAccount& account) {
-  const double carried = Gained(&carried_, account.carried);
-  if (carried_ == 0) return;  // no header was read yet, or nobody sees what is
-  frames_ = std::max(
-      0.0, frames_ * std::exp2(-seconds / kFramesHalfLifeSeconds) + unanswered - kPerByteCarried * carried);
 }
 
 void Unasked::Judge(double seconds, bool without_calls, const ConnectionAccount& account) {

@@ -23,7 +23,6 @@ class Unasked {
 
  private:
   static constexpr double kSureAfterSeconds = 0.1;
-  void UpdateFrames(double seconds, double unanswered, const ConnectionAccount& account);
   void Judge(double seconds, bool without_calls, const ConnectionAccount& account);
 
   double bytes_ = 0, seconds_ = 0;  ///< since a call was open, or the connection came
