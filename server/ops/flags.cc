@@ -62,8 +62,7 @@ void AddNetworkFlags(std::vector<Flag>* flags) {
                            "half of --max-connections"));
   flags->push_back(Whole("max-failed-calls", &Config::max_failed_calls, 100, 1'000'000'000,
                          "Calls of one connection, or of one peer's together, within some ten seconds, that "
-                         "may come to nothing by their "
-                         "client's doing until it is closed"));
+                         "may come to nothing by their client's doing until it is closed"));
   flags->push_back(
       Bytes("memory-bytes", &Config::memory_bytes, 64 * kMiB, kMaxMemoryBytes, "what the system leaves",
             "Resident memory from which connections that hold most of what no call took are closed"));

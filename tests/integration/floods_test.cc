@@ -1,5 +1,6 @@
 // One connection that sends without an end, beside a call of its own that is open: it is ended, and keeps
 // nobody waiting.
+#include <dlfcn.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -41,6 +42,19 @@ class Flood {
       const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno != EAGAIN) return false;
       if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+    return true;
+  }
+  /// Reads until that has come.
+  bool Comes(std::string_view text) {
+    std::string came;
+    char reply[4096];
+    pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    while (came.find(text) == came.npos) {
+      if (poll(&ready, 1, 60'000) != 1) return false;
+      const ssize_t read = recv(socket_.get(), reply, sizeof reply, MSG_DONTWAIT);
+      if (read <= 0) return false;
+      came.append(reply, static_cast<size_t>(read));
     }
     return true;
   }
@@ -111,6 +125,28 @@ TEST_F(Floods, HeadersInAFewFramesAreNone) {
   }
   EXPECT_TRUE(IsOpen(server_, 101));
   EXPECT_EQ(server_.observer().ended(), 0);
+}
+
+/// It acknowledges no SETTINGS; gRPC 1.51 would take 16 MiB of it.
+TEST_F(Floods, OfMetadataAreRefused) {
+  Flood flood(server_.address());
+  ASSERT_TRUE(IsOpen(server_, 1));
+  // Of 10,000 bytes (RFC 7541, 5.1).
+  const std::string large = std::string("\0\3abc\x7f\x91\x4d", 8) + std::string(10'000, 'a');
+  ASSERT_TRUE(flood.Send(
+      Frame(http2::kHeaders, http2::kEndHeaders, 3, http2::CallHeaders(false, kRmse, 600'000) + large)));
+  EXPECT_TRUE(flood.Comes("metadata size exceeds limit"));
+  ExpectUnharmed(server_);
+}
+
+/// Behind one of whose connections all others would wait that it was left.
+TEST_F(Floods, AreNotLeftToThreadsOfGrpc) {
+  constexpr auto kName = "_ZN9grpc_core8Executor17IsThreadedDefaultEv";
+  auto* const its_own = reinterpret_cast<bool (*)()>(dlsym(RTLD_NEXT, kName));
+  auto* const called = reinterpret_cast<bool (*)()>(dlsym(RTLD_DEFAULT, kName));
+  ASSERT_NE(its_own, nullptr);
+  EXPECT_TRUE(its_own()) << "it has some";
+  EXPECT_FALSE(called());
 }
 
 /// Each sends a window before it learns that it is refused.
