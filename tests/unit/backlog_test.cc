@@ -112,6 +112,30 @@ TEST_F(BehindWithCalls, AsManyMayWaitAsRunHoweverLongThatTakes) {
   }
 }
 
+/// Of machines that others use, too: threads wait for a core between a call's coming and its place.
+TEST_F(BehindWithCalls, AFewSmallOnesAreNotRefusedHoweverSlowlyTheyGo) {
+  const auto refused = [this](int calls, JobClass job) {
+    Backlog backlog(milliseconds(20));
+    std::deque<Place> waiting;
+    int count = 0;
+    for (int i = 0; i < 1000; ++i) {
+      now_ += milliseconds(100);
+      if (backlog.Refuses(job, "ann", now_)) {
+        ++count;
+      } else {
+        waiting.push_back(std::make_unique<Backlog::Place>(&backlog, job, "ann", now_));
+      }
+      if (static_cast<int>(waiting.size()) < calls) continue;
+      waiting.front()->Admitted(now_);
+      waiting.pop_front();
+    }
+    return count;
+  };
+  EXPECT_EQ(refused(16, JobClass::kSmall), 0);
+  EXPECT_GT(refused(40, JobClass::kSmall), 0);
+  EXPECT_GT(refused(16, JobClass::kBulk), 0) << "who wait for a place";
+}
+
 TEST_F(BehindWithCalls, WhoIsRefusedIsToldHowLongOthersWaited) {
   Flood(1000, 3);
   FillUp();

@@ -96,6 +96,28 @@ TEST_F(ExcessOfLight, SlowOnesAreBeforeTheyAreACrowd) {
   EXPECT_LT(looks, 25);
 }
 
+/// As few callers as once more have somebody each to wait for, after the server stood: nothing was done in
+/// all that time, which is all that is known of how fast it is.
+TEST_F(ExcessOfLight, AFewAreNotHoweverSlowItSeems) {
+  rate_ = 4, unread_ = 0;
+  const CallsWindow stood{.seconds = 1, .came = 4, .done = 4, .idle = false};
+  const auto begins = [&](double waiting) {
+    bool many = false;
+    for (int i = 0; i < 3; ++i) {
+      const CallsWindow now{.seconds = kLook, .came = 2, .done = 1, .idle = false};
+      many |= excess_.Begins({.waiting = waiting + i,
+                              .waits = waiting / rate_,
+                              .rate = rate_,
+                              .now = i == 0 ? stood : now,
+                              .both = i == 0 ? stood : now});
+    }
+    return many;
+  };
+  EXPECT_FALSE(begins(1));
+  EXPECT_FALSE(begins(4));
+  EXPECT_TRUE(begins(20));
+}
+
 TEST_F(ExcessOfLight, HardlyMoreThanCanBeDoneAreNot) {
   EXPECT_EQ(LooksUntilTooMany(1.05), 1000);
 }

@@ -51,7 +51,10 @@ std::optional<Clock::duration> Backlog::Refuses(JobClass job, const std::string&
   const Clock::duration gap = queue.crowded ? std::max(queue.gap, now - queue.admitted) : queue.gap;
   // What calls will wait is a guess; what they did wait, or that none was let in for as long, is not.
   const bool slow = queue.waited > late_ || (queue.waits > 0 && now - queue.admitted > late_);
-  const bool late = queue.waits > queue.runs && queue.waits * gap > late_;
+  // So few small ones may be on their way to a place, each on a thread that the system keeps waiting.
+  constexpr int kFewSmall = 16;
+  const int few = std::max(queue.runs, job == JobClass::kSmall ? kFewSmall : 0);
+  const bool late = queue.waits > few && queue.waits * gap > late_;
   (late ? queue.late : queue.well) = now;
   // It stays behind while calls come that would wait too long, though those between them would not: else the
   // queue would grow anew each time that it is short again.

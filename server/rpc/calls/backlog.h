@@ -16,7 +16,7 @@ enum class JobClass : uint8_t { kSmall, kBulk };
 
 /// A call that comes while as many wait as run would wait for as long as it then takes, and longer with every
 /// further one (Little's law). So beyond that, and where the wait is longer than `late`, calls are refused
-/// once that has been so for `late`: what comes at once is served. It goes by what comes and goes alone: no
+/// once that has been so for `late`: what comes at once is served, and so are 16 small ones. It goes by what comes and goes alone: no
 /// timer, and nothing while nobody calls. Thread-safe; times are the caller's.
 class Backlog {
  public:

@@ -21,6 +21,8 @@ constexpr int kLooks = 2, kLooksUnread = 4;
 constexpr double kVeryLong = 3;
 // Of `late`: what no crowd excuses, neither in line nor where it is learned.
 constexpr double kLine = 8;
+// Nor is it a matter of so few: a server that stood for a moment seems slow, and they wait for nobody else.
+constexpr double kFew = 16;
 // Seconds of work until one knows how fast it is, of a server that has just begun.
 constexpr double kWarm = 0.1;
 // Of what usually waits: no more than usual. Seconds in which one learns that, and forgets it; and of one
@@ -56,7 +58,8 @@ bool Excess::Begins(const Seen& seen) {
   const bool soon = waits > late_ || waits + (in / rate - 1) * kAhead > kSoonLong * late_;
   // What lies in sockets is a guess, which alone is no reason unless it is of very many.
   const double line = (waiting - seen.unread) / rate;
-  const bool many = waiting > crowd || (line > kLine * late_ && busy_ > kWarm);
+  const bool enough = crowd_ == 0 || waiting >= kFew;
+  const bool many = waiting > crowd || (enough && line > kLine * late_ && busy_ > kWarm);
   // Who was refused for want of a place tells more than how many wait, which are then no more than run; but
   // those who have the places may be calls of the other weight.
   const bool full = seen.full && waiting > 0.5 * seen.running;
