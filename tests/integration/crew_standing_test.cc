@@ -23,21 +23,25 @@ class CrewStanding : public CrewTest {
  protected:
   /// Threads that do nothing else until the end of the test. Asks the crew to look after them, by a clock of
   /// its own.
-  void Stand(Crew* crew, int threads) {
+  bool Stand(Crew* crew, int threads) {
     for (int i = 0; i < threads; ++i) {
-      std::promise<std::thread::id> stands;
-      works_.Post(&queue_, [&, allowed = allowed_] {
-        stands.set_value(std::this_thread::get_id());
+      const auto stands = std::make_shared<std::promise<std::thread::id>>();
+      auto standing = stands->get_future();
+      works_.Post(&queue_, [stands, allowed = allowed_] {
+        stands->set_value(std::this_thread::get_id());
         allowed.wait();
       });
-      auto standing = stands.get_future();
-      EXPECT_TRUE(testing::Eventually([&] {
-        crew->LookAfter(now_ += milliseconds(50));
-        return standing.wait_for(milliseconds(1)) == std::future_status::ready;
-      })) << "somebody goes on after "
-          << i;
+      if (!IsReadySoon(crew, standing)) return false;
       EXPECT_TRUE(standing_.insert(standing.get()).second);
     }
+    return true;
+  }
+  template <typename T>
+  bool IsReadySoon(Crew* crew, const std::future<T>& done) {
+    return testing::Eventually([&] {
+      crew->LookAfter(now_ += milliseconds(50));
+      return done.wait_for(milliseconds(1)) == std::future_status::ready;
+    });
   }
   void GoOn() { go_on_.set_value(); }
 
@@ -50,17 +54,13 @@ class CrewStanding : public CrewTest {
 
 /// None said that it was busy, and there are more than the crew had at first.
 TEST_F(CrewStanding, AreReplaced) {
+  std::promise<void> done;
   Crew crew(&queue_);
   const Ended ended{&queue_};
   crew.Start(2);
-  Stand(&crew, 5);
-  std::promise<void> done;
+  EXPECT_TRUE(Stand(&crew, 5)) << "somebody goes on";
   Post(&queue_, [&] { done.set_value(); });
-  auto is_done = done.get_future();
-  EXPECT_TRUE(testing::Eventually([&] {
-    crew.LookAfter(now_ += milliseconds(50));
-    return is_done.wait_for(milliseconds(1)) == std::future_status::ready;
-  }));
+  EXPECT_TRUE(IsReadySoon(&crew, done.get_future()));
   GoOn();
   EXPECT_TRUE(testing::Eventually([&] { return crew.resting() >= 5; })) << "one is enough again";
   std::set<std::thread::id> threads;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "server/rpc/transport/progress.h"
@@ -19,10 +20,15 @@ using std::chrono::milliseconds;
 
 class HandOversTest : public ::testing::Test {
  protected:
+  void TearDown() override { LetGo(); }
+  void LetGo() {
+    if (!std::exchange(went_, true)) go_.set_value();
+  }
   bool Inside(int count) {
     return testing::Eventually([&] { return inside_ == count; });
   }
   std::promise<void> go_;
+  bool went_ = false;
   const std::shared_future<void> may_go_ = go_.get_future().share();
   std::atomic<int> inside_{0};
   Mutex mutex_;
@@ -50,7 +56,7 @@ TEST_F(HandOversTest, WhoStaysKeepsNobodyWaiting) {
     EXPECT_TRUE(hand_overs_.LookAfter(Clock::now() + milliseconds(51)).empty());
     ASSERT_TRUE(Inside(2 * i + 2)) << i;
   }
-  go_.set_value();
+  LetGo();
 }
 
 TEST_F(HandOversTest, TheEndIsToldWhoKeepsIt) {
@@ -65,7 +71,7 @@ TEST_F(HandOversTest, TheEndIsToldWhoKeepsIt) {
     return !keep.empty();
   }));
   EXPECT_EQ(keep, std::vector<HandOvers::Id>{1});
-  go_.set_value();
+  LetGo();
   stopped.get();
   EXPECT_EQ(inside_, 1) << "who waited is closed";
 }
