@@ -10,13 +10,13 @@ tilewire_library(identity SOURCES rpc/identity/base64url.cc rpc/identity/credent
                  DEPS tilewire_base tilewire_array OpenSSL::SSL OpenSSL::Crypto nlohmann_json::nlohmann_json)
 set(rpc_conversions rpc/conversions/convert.cc rpc/conversions/operations.cc rpc/conversions/references.cc rpc/conversions/status.cc)
 set(rpc_listener
-    rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connection_use.cc rpc/listener/connections.cc rpc/listener/failed_before.cc rpc/listener/hand_overs.cc rpc/listener/limits.cc rpc/listener/listener.cc rpc/listener/looking_after.cc
+    rpc/listener/account.cc rpc/listener/arrivals.cc rpc/listener/connection_use.cc rpc/listener/connections.cc rpc/listener/connections_by_peer.cc rpc/listener/left_before.cc rpc/listener/hand_overs.cc rpc/listener/limits.cc rpc/listener/listener.cc rpc/listener/looking_after.cc
     rpc/listener/memory_watch.cc rpc/listener/own_dials.cc rpc/listener/peer.cc rpc/listener/read_accounts.cc rpc/listener/read_rounds.cc rpc/listener/round_trip.cc
     rpc/listener/sockets.cc rpc/listener/tcp_facts.cc rpc/listener/unasked.cc rpc/listener/unread.cc rpc/listener/window_class.cc)
 # The kernel's header and the C library's have the same names.
 set_source_files_properties(rpc/listener/tcp_facts.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(rpc_transport
-    rpc/transport/awaited.cc rpc/transport/crew.cc rpc/transport/crew_threads.cc rpc/transport/door.cc rpc/transport/given_window.cc rpc/transport/grpc_reads.cc rpc/transport/health_service.cc
+    rpc/transport/allowance.cc rpc/transport/awaited.cc rpc/transport/crew.cc rpc/transport/crew_threads.cc rpc/transport/door.cc rpc/transport/given_window.cc rpc/transport/grpc_reads.cc rpc/transport/health_service.cc
     rpc/transport/idle_watch.cc rpc/transport/queue_thread.cc rpc/transport/self_probe.cc rpc/transport/shared_queue.cc rpc/transport/slices.cc rpc/transport/streams_read.cc
     rpc/transport/tls_credentials.cc rpc/transport/transport.cc rpc/transport/unfinished_headers.cc)
 set(rpc_calls

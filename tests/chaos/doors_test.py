@@ -111,6 +111,38 @@ def endless_windows():
         yield http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 1000
 
 
+def burst(name):
+    """1.5 MB that any connection may send: pings, frames without data or settings beside calls, or streams that are reset."""
+    call, streams = http2.request(b"/tilewire.v1.Kernels/Rmse"), 1
+    piece = {"pings": http2.frame(http2.PING, 0, 0, b"chaos..."), "settings": http2.frame(http2.SETTINGS, 0, 0, b"\0\4\0\1\0\0"),
+             "data": http2.frame(http2.DATA, 0, 1), "resets": b""}[name]
+    if name == "settings":
+        streams = 250
+    opened = b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * i + 1, call) for i in range(streams))
+    if name == "resets":
+        return opened + b"".join(resets(call, 3 + 200 * i) for i in range(24))
+    return opened + piece * (1_500_000 // len(piece))
+
+
+def one_after_the_other(address, name, connections, seconds):
+    """Bursts on connections that are closed at once, so many at a time. Returns how many that were."""
+    until, came, all_of_it = time.monotonic() + seconds, [], burst(name)
+
+    def attack():
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                connection = http2.Connection(address, ATTACKER)
+                connection.send(all_of_it)
+                connection.close()
+                came.append(1)
+    attackers = [threading.Thread(target=attack) for _ in range(connections)]
+    for attacker in attackers:
+        attacker.start()
+    for attacker in attackers:
+        attacker.join()
+    return len(came)
+
+
 def without_end(address, pieces, connections, seconds, call=None):
     """`pieces()` at once on so many connections for so long; each that is closed has a successor. With the header block of
     a call they come beside it, while it is open. Returns how many bytes that were."""
@@ -222,6 +254,22 @@ class Doors(unittest.TestCase):
 
     def test_windows_without_an_end(self):
         self.beside_a_call("windows without an end", endless_windows, 1)
+
+    def bursts(self, name):
+        seconds = OPTIONS.seconds or 3
+        self.attack(f"bursts of {name}", lambda address: iter([one_after_the_other(address, name, 2, seconds)]))
+
+    def test_bursts_of_pings(self):
+        self.bursts("pings")
+
+    def test_bursts_of_settings(self):
+        self.bursts("settings")
+
+    def test_bursts_of_data(self):
+        self.bursts("data")
+
+    def test_bursts_of_resets(self):
+        self.bursts("resets")
 
     def test_rapid_resets_of_an_unknown_method(self):
         self.attack("D3 unknown", lambda address: rapid_resets(address, b"/no.Such/Method", 10, 1_000 * OPTIONS.scale))

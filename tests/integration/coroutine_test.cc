@@ -7,7 +7,6 @@
 #include <optional>
 #include <thread>
 
-#include "server/rpc/transport/allowance.h"
 #include "server/rpc/transport/coroutine.h"
 
 namespace tilewire::rpc {
@@ -195,35 +194,6 @@ TEST_F(OnAQueue, WhatIsAwaitedIsThereAtOnce) {
     EXPECT_TRUE(CompleteOne());
     EXPECT_EQ(arrived_, i);
   }
-}
-
-TEST(Allowance, TryTakesOnlyWhatIsLeft) {
-  Allowance allowance("tests");
-  allowance.SetLimit(100);
-  EXPECT_FALSE(allowance.Try(101)) << "not even when nothing else is held";
-  EXPECT_EQ(allowance.held(), 0);
-  EXPECT_TRUE(allowance.Try(60));
-  EXPECT_FALSE(allowance.Try(41));
-  EXPECT_TRUE(allowance.Try(40));
-  EXPECT_EQ(allowance.held(), 100);
-}
-
-TEST(Allowance, HoldingTriesForTheDifference) {
-  Allowance allowance("tests");
-  allowance.SetLimit(100);
-  {
-    Holding first(&allowance), second(&allowance);
-    EXPECT_TRUE(first.TryReach(60));
-    EXPECT_TRUE(first.TryReach(50)) << "it has more";
-    EXPECT_FALSE(second.TryReach(50));
-    EXPECT_EQ(allowance.held(), 60);
-    EXPECT_TRUE(second.TryReach(40));
-    EXPECT_FALSE(first.TryReach(61));
-    second.Release();
-    EXPECT_TRUE(first.TryReach(100));
-    EXPECT_EQ(allowance.held(), 100);
-  }
-  EXPECT_EQ(allowance.held(), 0);
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 // Calls that come to nothing: those that no thread has taken yet, and those of connections that are gone.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
+#include <string>
+
 #include "server/rpc/listener/account.h"
-#include "server/rpc/listener/failed_before.h"
+#include "server/rpc/listener/left_before.h"
+#include "server/rpc/listener/read_accounts.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -63,22 +68,96 @@ TEST_F(BurdenTest, WhatNobodyEverTakesIsForgotten) {
 
 TEST_F(BurdenTest, WhoIsRestrainedMayGoOnWhereHisCallsComeToSomething) {
   account_.restrained = true;
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(account_.BeginStream());
+  EXPECT_FALSE(account_.BeginStream()) << "nobody took so many";
+  account_.calls = 17;
+  EXPECT_FALSE(account_.BeginStream()) << "they are open";
+  account_.calls = account_.ended = 18;
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(account_.BeginStream()) << "he has shown that they are good";
+  account_.failed = 18;
+  EXPECT_FALSE(account_.BeginStream()) << "they came to nothing";
+  account_.failed = 0;
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_TRUE(account_.BeginStream()) << i;
-    ++account_.calls;  // open
+    ++account_.calls;
+    ++account_.ended;
   }
-  for (int i = 0; i < 64; ++i) EXPECT_TRUE(account_.BeginStream());
-  EXPECT_FALSE(account_.BeginStream()) << "nobody took so many";
-  account_.calls += 65;
-  EXPECT_TRUE(account_.BeginStream());
-  account_.failed = 63;
-  EXPECT_FALSE(account_.BeginStream()) << "they came to nothing";
+  account_.failed = 10'000;
+  EXPECT_FALSE(account_.BeginStream());
   account_.restrained = false;
   EXPECT_TRUE(account_.BeginStream());
 }
 
-TEST(FailedBefore, HalfIsForgottenInTenSeconds) {
-  FailedBefore before;
+TEST_F(BurdenTest, ThoseThatAreOpenAtTheEndCameToNothing) {
+  for (int i = 0; i < 300; ++i) account_.BeginStream();
+  account_.calls = 200;
+  account_.ended = 50;
+  account_.failed = 10;
+  Look();
+  EXPECT_NEAR(burden_.left_calls(account_), 100 + 150 + 10, 1);
+}
+
+/// Of a connection whose streams come at once, or a hundred a second.
+class UntakenTest : public ::testing::Test {
+ protected:
+  bool Come(int count, std::chrono::milliseconds each = {}) {
+    for (int i = 0; i < count; ++i) {
+      now_ += each;
+      if (!account_.BeginStream([this] { return now_; })) return false;
+    }
+    return true;
+  }
+  ConnectionAccount account_;
+  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
+};
+
+TEST_F(UntakenTest, AreTooManyWhoComeFasterThanTheyAreTaken) {
+  EXPECT_TRUE(Come(1024));
+  EXPECT_FALSE(Come(400));
+}
+
+TEST_F(UntakenTest, AreNoneWhereThreadsTakeThem) {
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(Come(512)) << i;
+    account_.calls += 512;
+  }
+}
+
+/// Health, and what gRPC refuses.
+TEST_F(UntakenTest, AreNoneThatNobodyEverTakes) {
+  EXPECT_TRUE(Come(100'000, std::chrono::milliseconds(10)));
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(Come(1, std::chrono::milliseconds(1))) << i;  // beside calls that are taken
+    if (i % 10 != 0) ++account_.calls;
+  }
+}
+
+TEST(ReadBudget, IsPaidByHeadersMessagesAndWhatIsSent) {
+  ConnectionAccount account;
+  EXPECT_TRUE(account.MayBeRead(64 << 10, 0));
+  EXPECT_FALSE(account.MayBeRead((64 << 10) + 1, 0));
+  EXPECT_TRUE(account.MayBeRead((64 << 10) + 250, 1000));
+  account.Carry(1000);
+  EXPECT_TRUE(account.MayBeRead((64 << 10) + 4000, 0));
+  EXPECT_FALSE(account.MayBeRead((64 << 10) + 4001, 0));
+}
+
+/// From the same port to two addresses of ours, which gRPC does not tell apart.
+TEST(ReadAccounts, TwoOfOneNameShareOneUntilBothAreGone) {
+  ReadAccounts accounts;
+  const std::string name = "ipv4:192.0.2.1:4000";
+  const auto first = std::make_shared<ConnectionAccount>(), second = std::make_shared<ConnectionAccount>();
+  EXPECT_EQ(accounts.Add(name, first), first);
+  EXPECT_EQ(accounts.Add(name, second), first);
+  accounts.Remove(name);
+  EXPECT_EQ(accounts.Find(name), first) << "of the one that is left";
+  accounts.Remove(name);
+  EXPECT_EQ(accounts.Find(name), nullptr);
+  EXPECT_EQ(accounts.Add(name, second), second);
+}
+
+TEST(LeftBefore, HalfIsForgottenInTenSeconds) {
+  LeftBefore before;
   EXPECT_EQ(before.Of("192.0.2.1"), 0);
   before.Left("192.0.2.1", 1000, 1e9);
   before.Left("192.0.2.1", 1000, 1e9);

@@ -44,17 +44,18 @@ void Backlog::Place::Leaves() {
   if (--own->second == 0) queue.waiting.erase(own);
 }
 
-std::optional<Clock::duration> Backlog::Refuses(JobClass job, const std::string& owner, TimePoint now) {
+std::optional<Clock::duration> Backlog::Refuses(JobClass job, const std::string& owner, TimePoint now,
+                                                int places) {
   if (late_ == Clock::duration{}) return std::nullopt;
   const MutexLock lock(mutex_);
   Queue& queue = QueueOf(job);
   const Clock::duration gap = queue.crowded ? std::max(queue.gap, now - queue.admitted) : queue.gap;
   // What calls will wait is a guess; what they did wait, or that none was let in for as long, is not.
   const bool slow = queue.waited > late_ || (queue.waits > 0 && now - queue.admitted > late_);
-  // So few small ones may be on their way to a place, each on a thread that the system keeps waiting.
-  constexpr int kFewSmall = 16;
-  const int few = std::max(queue.runs, job == JobClass::kSmall ? kFewSmall : 0);
-  const bool late = queue.waits > few && queue.waits * gap > late_;
+  // Small ones wait for nothing but a place: fewer are on their way to one, each on a thread that the system
+  // keeps waiting.
+  const bool enough = job == JobClass::kBulk || queue.waits + queue.runs >= places;
+  const bool late = enough && queue.waits > queue.runs && queue.waits * gap > late_;
   (late ? queue.late : queue.well) = now;
   // It stays behind while calls come that would wait too long, though those between them would not: else the
   // queue would grow anew each time that it is short again.

@@ -16,8 +16,9 @@ enum class JobClass : uint8_t { kSmall, kBulk };
 
 /// A call that comes while as many wait as run would wait for as long as it then takes, and longer with every
 /// further one (Little's law). So beyond that, and where the wait is longer than `late`, calls are refused
-/// once that has been so for `late`: what comes at once is served, and so are 16 small ones. It goes by what comes and goes alone: no
-/// timer, and nothing while nobody calls. Thread-safe; times are the caller's.
+/// once that has been so for `late`: what comes at once is served, and so are small ones of which there are
+/// fewer than places. It goes by what comes and goes alone: no timer, and nothing while nobody calls.
+/// Thread-safe; times are the caller's.
 class Backlog {
  public:
   /// 0: nobody is refused for it.
@@ -47,7 +48,9 @@ class Backlog {
 
   /// Whether a call that comes now is refused: the server is behind with its class, and its owner has no
   /// smaller share of those that wait than others. For how long calls like it waited before they began.
-  std::optional<Clock::duration> Refuses(JobClass job, const std::string& owner, TimePoint now);
+  /// `places`: that there are for calls of its owner.
+  std::optional<Clock::duration> Refuses(JobClass job, const std::string& owner, TimePoint now,
+                                         int places = 0);
 
  private:
   struct Queue {

@@ -202,7 +202,11 @@ void Call::FoundNoPlace(const Status& status) {
 }
 
 Status Call::RefusedLate(JobClass job, const std::string& share) {
-  const auto waits = backlog().Refuses(job, share, engine().timer().Now());
+  const auto& limits = engine().options();
+  const int places = limits.max_in_flight_per_identity > 0
+                         ? std::min(limits.max_in_flight, limits.max_in_flight_per_identity)
+                         : limits.max_in_flight;
+  const auto waits = backlog().Refuses(job, share, engine().timer().Now(), places);
   if (!waits) return {};
   passage_->FindsNoPlace();
   constexpr std::chrono::milliseconds kShortest{5}, kLongest{250};

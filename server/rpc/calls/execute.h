@@ -35,8 +35,8 @@ class ExecuteCall final : public StreamCall {
               bool put_only)
       : StreamCall(shared, std::move(method), queue),
         stream(&context()),
-        holding(&receive->accounts->streams),
-        held_ahead(&receive->accounts->ahead),
+        holding(&receive->accounts->streams, &share()),
+        held_ahead(&receive->accounts->ahead, &share()),
         receiving_(*receive),
         put_only_(put_only) {}
   Task<Status> Serve() override;

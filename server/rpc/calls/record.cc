@@ -76,7 +76,9 @@ void Record::Moved(uint64_t bytes) const {
 
 void Record::Tell() {
   if (account_) {
-    if (CameToNothing(told_.status)) account_->failed.fetch_add(1, std::memory_order_relaxed);
+    // Whose deadline is over before its message is here never was a call.
+    const bool never_came = told_.status.code() == Code::kDeadlineExceeded && !took_;
+    if (CameToNothing(told_.status) || never_came) account_->failed.fetch_add(1, std::memory_order_relaxed);
     account_->ended.fetch_add(1, std::memory_order_release);
   }
   if (metadata_->own) return;

@@ -43,6 +43,7 @@ class Record {
 
   /// A message of that many bytes was taken from the call's connection; of a stream beside End(), perhaps.
   void Took(size_t message_bytes, bool of_stream) {
+    took_ = true;
     if (!account_) return;
     account_->message_bytes.fetch_add(message_bytes, std::memory_order_relaxed);
     if (!of_stream && message_bytes <= kFewBytes)
@@ -74,6 +75,7 @@ class Record {
   const Metadata* metadata_ = nullptr;
   TimePoint arrived_, came_;
   CallRecord told_;
+  bool took_ = false;  ///< a message
   std::shared_ptr<ConnectionAccount> account_;
   int64_t window_ = 0;    ///< 0: not of a stream
   uint64_t left_ = 0;     ///< bytes of results, of a stream

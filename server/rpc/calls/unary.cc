@@ -1,5 +1,6 @@
 #include "server/rpc/calls/unary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/base/limits.h"
@@ -115,8 +116,10 @@ Task<Status> ServeKernel(UnaryCall& call, ParseUnary* parse, grpc::ByteBuffer* r
   if (!request) co_return request.error();
   if (Status status = CheckSizes(*request); !status.ok()) co_return status;
 
-  if (Status status = call.holding.Reach(static_cast<int64_t>(message.bytes())); !status.ok())
-    co_return status;
+  // A small reply with it: later nobody refuses that one, and many may come of requests of a few bytes.
+  const int64_t held = std::max(static_cast<int64_t>(message.bytes()),
+                                std::min(request->operation->payload_bytes(), kAlwaysHeldBytes));
+  if (Status status = call.holding.Reach(held); !status.ok()) co_return status;
   request->options.helped = true;
   const JobClass job_class = ClassOf(*request->operation);
   if (BytesToPlace(*request) > kSmallJobBytes) Crew::StaysBusy();

@@ -14,7 +14,9 @@ namespace tilewire::rpc {
 class UnaryCall final : public Call {
  public:
   UnaryCall(CallContext* shared, Receiving* receive, std::string method, grpc::ServerCompletionQueue* queue)
-      : Call(shared, std::move(method), queue), holding(&receive->accounts->unary), stream(&context()) {}
+      : Call(shared, std::move(method), queue),
+        holding(&receive->accounts->unary, &share()),
+        stream(&context()) {}
 
   Holding holding;
   bool computes = false;  ///< runs jobs, which may be refused before their operands are here

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,38 @@ namespace tilewire::rpc {
 
 /// Of unary calls: heavy ones are those for bulk jobs and those whose messages are long to read.
 enum class Weight : uint8_t { kLight, kHeavy };
+
+/// What a connection may send beside headers and messages.
+struct ReadBudget {
+  /// Whatever comes of it: a handshake of TLS, settings, some pings.
+  static constexpr uint64_t kFewBytes = 64 << 10;
+  /// Bytes, for so many that were sent and so many of headers and messages: answers to what is sent are
+  /// mostly windows, and are to be less than what answers settings and pings; frames around headers and
+  /// messages are more than those where they are of a few bytes.
+  static constexpr double Paid(double sent, double carried) {
+    constexpr double kPerByteSent = 0.25, kPerByteCarried = 4;
+    return kPerByteSent * sent + kPerByteCarried * carried;
+  }
+};
+
+/// Whether a connection's streams that no thread has taken become too many at once. Those that none ever
+/// takes, of health, or refused by gRPC, come little by little. Thread-compatible.
+class Untaken {
+ public:
+  bool MayBe(uint64_t untaken, TimePoint now) {
+    constexpr uint64_t kMost = 1024, kLittle = 256;
+    usual_ = std::min(usual_, untaken);
+    if (untaken - usual_ > kMost) return false;
+    if (now - since_ < std::chrono::seconds(1)) return true;
+    since_ = now;
+    usual_ = std::min(untaken, usual_ + kLittle);
+    return true;
+  }
+
+ private:
+  uint64_t usual_ = 0;
+  TimePoint since_{};
+};
 
 /// Counts since the connection came. Thread-safe.
 struct ConnectionAccount {
@@ -41,17 +74,35 @@ struct ConnectionAccount {
   // Whoever reads the connection writes these at each call.
   alignas(kLineBytes) std::atomic<uint64_t> begun{0};  ///< streams that were read, before a thread has them
   std::atomic<uint64_t> carried{0};                    ///< bytes of headers and messages that were read
+  Untaken untaken;                                     ///< of these
   bool seen = false;                                   ///< whether whoever reads says so; before calls come
-  std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls
+  std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls,
+  std::atomic<bool> short_of_frames{false};            ///< or sent too much beside headers and messages
+  std::atomic<bool> overdrawn{false};                  ///< it did, then, and is read no more
 
-  /// One more is read; by one thread at a time. False: it is too many, of a restrained one that are untaken,
-  /// or failed.
+  /// Calls under way.
+  uint64_t open() const {
+    return static_cast<uint32_t>(calls.load(std::memory_order_relaxed)) -
+           ended.load(std::memory_order_relaxed);
+  }
+  /// One more is read; by one thread at a time. False: it is too many. Of any connection, that no thread has
+  /// taken: it resets them faster, or did while the server stood. Of a restrained one, that are untaken, open
+  /// or failed, and more than came to something.
   bool BeginStream() {
+    return BeginStream([] { return Clock::now(); });
+  }
+  /// `clock` is asked now and then.
+  template <typename F>
+  bool BeginStream(const F& clock) {
+    constexpr uint64_t kFewRestrained = 16, kAskEvery = 64;
     const uint64_t now = begun.load(std::memory_order_relaxed) + 1;
     begun.store(now, std::memory_order_relaxed);
+    // Whoever takes calls writes their number all the time.
+    if (now % kAskEvery == 0 && !untaken.MayBe(now - calls.load(std::memory_order_relaxed), clock()))
+      return false;
     if (!restrained.load(std::memory_order_relaxed)) return true;
-    constexpr int64_t kFew = 64;
-    return static_cast<int64_t>(now - calls.load(std::memory_order_relaxed) + failed.load()) <= kFew;
+    const auto good = static_cast<int64_t>(calls.load() - open() - failed.load());
+    return now <= 2 * static_cast<uint64_t>(std::max<int64_t>(good, 0)) + kFewRestrained;
   }
 
   /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
@@ -63,6 +114,12 @@ struct ConnectionAccount {
     const double us = round_trip_us.load(std::memory_order_relaxed);
     const bool waits = (us >= 0 && us < kNearUs) || now < behind.load(std::memory_order_relaxed);
     return waits ? coming.load(std::memory_order_relaxed) : 0;
+  }
+  /// Whether more of it is to be read, after so many bytes that came and that were sent.
+  bool MayBeRead(uint64_t read_bytes, uint64_t sent_bytes) const {
+    const auto paid = ReadBudget::Paid(static_cast<double>(sent_bytes),
+                                       static_cast<double>(carried.load(std::memory_order_relaxed)));
+    return static_cast<double>(read_bytes) <= paid + static_cast<double>(ReadBudget::kFewBytes);
   }
   /// Headers or messages, without the frames around them, are read.
   void Carry(uint64_t bytes) {
@@ -93,6 +150,10 @@ class Burden {
   /// Those that no thread has taken yet are likely to be some, where they are more than may be open at once:
   /// half of that is forgotten in a second, as clients may also give up what a server is slow to take.
   double failed_calls() const { return failed_calls_ + std::max(0.0, untaken_calls_ - kOpenAtOnce); }
+  /// Once it has ended: what is under way then comes to nothing.
+  double left_calls(const ConnectionAccount& account) const {
+    return failed_calls_ + untaken_calls_ + static_cast<double>(account.open());
+  }
 
  private:
   static constexpr double kHalfLifeSeconds = 10;

@@ -17,15 +17,11 @@ namespace {
 /// Less than that no connection is ended for: a message on its way is more.
 constexpr double kLeastBurdenBytes = 128 * 1024;
 
-/// Of the failed calls that all connections of one peer may have, as many as one is ended for.
-constexpr double kManyOfPeer = 1.0 / 16;
-/// And of those that one may have as many as it leaves to its peer.
-constexpr double kManyOfOne = 1.0 / 4;
-/// A peer with many connections may have more: that many of them as many as one.
-constexpr double kAsOne = 4;
-
 /// Who looks so late stood still, as all others did; and so long clients may need to notice.
 constexpr double kStoodSeconds = 0.5, kNoticeSeconds = 2;
+
+/// Of a peer that has closed its end: farewells.
+constexpr int64_t kReadAtTheEndBytes = 16 << 10;
 
 /// At a time; the kernel copies nothing of it.
 constexpr size_t kDiscardBytes = size_t{1} << 30;
@@ -34,11 +30,15 @@ constexpr size_t kDiscardBytes = size_t{1} << 30;
 constexpr size_t kCountedAtOnce = 64;
 constexpr std::chrono::milliseconds kCountAgain{4};
 
-void ShutDown(int fd) {
-  shutdown(fd, SHUT_RDWR);
-  // gRPC would still take all that has come: with streams that are reset, megabytes become gigabytes.
+/// gRPC would still take all that has come: with streams that are reset, megabytes become gigabytes.
+void Discard(int fd) {
   while (recv(fd, nullptr, kDiscardBytes, MSG_TRUNC | MSG_DONTWAIT) > 0) {
   }
+}
+
+void ShutDown(int fd) {
+  shutdown(fd, SHUT_RDWR);
+  Discard(fd);
 }
 
 }  // namespace
@@ -57,12 +57,11 @@ Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
   ++by_peer_[peer.group];
   const auto [added, is_new] =
       all_.emplace(++last_id_, Connection{.peer = std::move(peer), .second = std::move(second)});
-  const Connection& connection = added->second;
+  Connection& connection = added->second;
   if (!connection.peer.is_tcp()) return last_id_;
   connection.account->seen = ReadAccounts::OfProcess().asked();
-  connection.account->restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls;
-  accounts_[connection.peer.name] = connection.account;
-  ReadAccounts::OfProcess().Add(connection.peer.name, connection.account);
+  connection.account = ReadAccounts::OfProcess().Add(connection.peer.name, connection.account);
+  Restrain(connection, frames_before_.Of(connection.peer.group));
   return last_id_;
 }
 
@@ -80,6 +79,12 @@ void Connections::SetDistance(Id id, Clock::duration round_trip, int64_t window)
   found->second.account->window = window;
 }
 
+void Connections::PeerClosed(Id id) {
+  With(id, [](int fd) {
+    if (UnreadBytes(fd) > kReadAtTheEndBytes) ShutDown(fd);
+  });
+}
+
 void Connections::Remove(Id id) {
   std::optional<Connection> gone;  // closed without the lock
   {
@@ -89,16 +94,12 @@ void Connections::Remove(Id id) {
     gone = std::move(found->second);
     all_.erase(found);
     if (gone->peer.is_tcp()) {
-      ReadAccounts::OfProcess().Remove(gone->peer.name, gone->account.get());
-      gone->burden.Update(0, gone->account->received, *gone->account);
-      const double failed = gone->burden.failed_calls(), most = limits_.most_failed_calls;
-      if (failed > most * kManyOfOne) failed_before_.Left(gone->peer.group, failed, 2 * most);
+      Discard(gone->second.get());
+      ReadAccounts::OfProcess().Remove(gone->peer.name);
+      Leave(&*gone);
     }
     const auto of_peer = by_peer_.find(gone->peer.group);
     if (--of_peer->second == 0) by_peer_.erase(of_peer);
-    // A port that is used again may be another's by now.
-    const auto account = accounts_.find(gone->peer.name);
-    if (account != accounts_.end() && account->second == gone->account) accounts_.erase(account);
   }
   gone.reset();  // first: who is told may count on its descriptor
   observer_->OnConnectionClosed();
@@ -110,11 +111,10 @@ void Connections::Clear() {
     const MutexLock lock(mutex_);
     gone.swap(all_);
     by_peer_.clear();
-    accounts_.clear();
   }
   const size_t count = gone.size();
   for (const auto& [id, connection] : gone)
-    ReadAccounts::OfProcess().Remove(connection.peer.name, connection.account.get());
+    if (connection.peer.is_tcp()) ReadAccounts::OfProcess().Remove(connection.peer.name);
   gone.clear();
   for (size_t i = 0; i < count; ++i) observer_->OnConnectionClosed();
 }
@@ -122,13 +122,6 @@ void Connections::Clear() {
 size_t Connections::size() const {
   const MutexLock lock(mutex_);
   return all_.size();
-}
-
-std::shared_ptr<ConnectionAccount> Connections::AccountOf(const std::string& peer) const {
-  const std::string& name = PeerName(peer);
-  const MutexLock lock(mutex_);
-  const auto found = accounts_.find(name);
-  return found == accounts_.end() ? nullptr : found->second;
 }
 
 Unread Connections::CountUnread(TimePoint now) {
@@ -167,11 +160,13 @@ void Connections::CutOff(Id id) {
 void Connections::Rest(double seconds) {
   const MutexLock lock(mutex_);
   failed_before_.Pass(seconds);
+  frames_before_.Pass(seconds);
 }
 
 void Connections::Look(double seconds) {
   const MutexLock lock(mutex_);
   failed_before_.Pass(seconds);
+  frames_before_.Pass(seconds);
   forgive_seconds_ = seconds > kStoodSeconds ? kNoticeSeconds : forgive_seconds_ - seconds;
   double most_failed = failed_before_.most();
   for (auto& [id, connection] : all_) {
@@ -187,24 +182,9 @@ void Connections::Look(double seconds) {
     if (connection.burden.failed_calls() > limits_.most_failed_calls)
       EndLocked(&connection, Ending::kFailedCalls);
     most_failed = std::max(most_failed, connection.burden.failed_calls());
-    auto& restrained = connection.account->restrained;
-    if (restrained.load(std::memory_order_relaxed))
-      restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls;
   }
-  // Of two at least that is a part.
-  if (most_failed > limits_.most_failed_calls * kManyOfPeer) EndOfPeers();
-}
-
-void Connections::EndOfPeers() {
-  std::unordered_map<std::string_view, double> failed;
-  for (const auto& [id, connection] : all_) failed[connection.peer.group] += connection.burden.failed_calls();
-  for (auto& [id, connection] : all_) {
-    const double of_peer = failed[connection.peer.group] + failed_before_.Of(connection.peer.group);
-    const double most = limits_.most_failed_calls * std::max(1.0, by_peer_[connection.peer.group] / kAsOne);
-    if (connection.peer.is_tcp() && of_peer > most &&
-        connection.burden.failed_calls() > limits_.most_failed_calls * kManyOfPeer)
-      EndLocked(&connection, Ending::kFailedCalls);
-  }
+  EndOfPeers(most_failed);
+  RestrainPeers();
 }
 
 int Connections::ShedWorst() {

@@ -12,11 +12,12 @@
 #include "server/base/mutex.h"
 #include "server/base/timing.h"
 #include "server/rpc/listener/account.h"
-#include "server/rpc/listener/failed_before.h"
 #include "server/rpc/listener/file_descriptor.h"
+#include "server/rpc/listener/left_before.h"
 #include "server/rpc/listener/limits.h"
 #include "server/rpc/listener/observer.h"
 #include "server/rpc/listener/peer.h"
+#include "server/rpc/listener/read_accounts.h"
 #include "server/rpc/listener/unasked.h"
 #include "server/rpc/listener/unread.h"
 
@@ -42,7 +43,10 @@ class Connections {
   void SetDistance(Id id, Clock::duration round_trip, int64_t window);
   /// Ends it, whatever is done with it; its end is told when it comes. No-op where it is not known.
   void CutOff(Id id);
-  /// It has ended. No-op where it is not known.
+  /// Its peer sends nothing more, and gRPC will close it once it has read what there is: where that is much
+  /// it is not read. No-op where it is not known.
+  void PeerClosed(Id id);
+  /// It has ended; what it has left unread is not read. No-op where it is not known.
   void Remove(Id id);
   /// All have ended.
   void Clear();
@@ -51,7 +55,9 @@ class Connections {
 
   /// Where calls of a peer (ServerContext::peer()) count themselves; null for those of unix sockets, which
   /// nobody can tell apart, and for one that is gone.
-  std::shared_ptr<ConnectionAccount> AccountOf(const std::string& peer) const;
+  std::shared_ptr<ConnectionAccount> AccountOf(const std::string& peer) const {
+    return ReadAccounts::OfProcess().Find(peer);
+  }
 
   /// Calls that nobody has read, as of now or a few milliseconds ago; a guess (RecentCalls). Where there are
   /// very many connections a part of them stands for all, another each time.
@@ -78,8 +84,16 @@ class Connections {
   };
 
   void EndLocked(Connection* connection, Ending why) TILEWIRE_REQUIRES(mutex_);
-  /// Ends those of peers that have too many failed calls all together, where theirs are many.
-  void EndOfPeers() TILEWIRE_REQUIRES(mutex_);
+  // All that one peer's have done together, those that are gone, too (connections_by_peer.cc):
+  /// What one that is gone leaves to the others.
+  void Leave(Connection* gone) TILEWIRE_REQUIRES(mutex_);
+  /// Whether it is to be kept short, because of the others.
+  void Restrain(const Connection& connection, double frames_of_peer) const TILEWIRE_REQUIRES(mutex_);
+  /// Ends those of peers that have too many failed calls, where theirs are many; none has more than
+  /// `most_failed`, now or left by those that are gone.
+  void EndOfPeers(double most_failed) TILEWIRE_REQUIRES(mutex_);
+  /// Restrains those of peers that sent or did too much.
+  void RestrainPeers() TILEWIRE_REQUIRES(mutex_);
 
   const ConnectionLimits limits_;
   ConnectionObserver* const observer_;
@@ -90,10 +104,10 @@ class Connections {
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, int> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group
-  FailedBefore failed_before_ TILEWIRE_GUARDED_BY(mutex_);
+  LeftBefore failed_before_ TILEWIRE_GUARDED_BY(mutex_);
+  LeftBefore frames_before_ TILEWIRE_GUARDED_BY(mutex_);  ///< KiB (Unasked::frames())
+  bool any_restrained_ TILEWIRE_GUARDED_BY(mutex_) = false;
   double forgive_seconds_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< for which untaken calls do not count
-  /// Peer::name, of TCP.
-  std::unordered_map<std::string, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::rpc

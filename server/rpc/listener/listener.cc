@@ -22,6 +22,9 @@ namespace {
 // What epoll tells of: connections have their ids, which count from 1.
 constexpr uint64_t kStop = ~uint64_t{0}, kFirstSocket = uint64_t{1} << 63;
 
+/// And of them: that they end, or that their peers send nothing more.
+constexpr uint32_t kEnds = EPOLLET | EPOLLRDHUP;
+
 constexpr int kAcceptsInARow = 64;  // then ends of connections are looked at
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kPauseMs = 50;
@@ -164,7 +167,9 @@ void Listener::Run() {
 }
 
 void Listener::Told(Connections::Id id, uint32_t events, TimePoint after) {
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0 || !arrivals_->waiting(id)) {
+  if ((events & (EPOLLHUP | EPOLLERR)) == 0 && (events & EPOLLRDHUP) != 0 && !arrivals_->waiting(id)) {
+    connections_.PeerClosed(id);
+  } else if ((events & (EPOLLHUP | EPOLLERR)) != 0 || !arrivals_->waiting(id)) {
     arrivals_->Ended(id);
     connections_.Remove(id);
   } else if (arrivals_->Came(id, after)) {
@@ -173,7 +178,7 @@ void Listener::Told(Connections::Id id, uint32_t events, TimePoint after) {
 }
 
 void Listener::WatchEnd(Connections::Id id) {
-  epoll_event event{.events = EPOLLET, .data = {.u64 = id}};
+  epoll_event event{.events = kEnds, .data = {.u64 = id}};
   connections_.With(id, [&](int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event); });
 }
 
@@ -227,7 +232,7 @@ void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
   // Told once, when both directions have ended, which gRPC sees to before it closes; where a distance is to
   // be measured, before that of what comes in.
   const bool measured = arrivals_->on() && !own && from.ss_family != AF_UNIX;
-  if (!Watch(watched, measured ? EPOLLET | EPOLLIN : EPOLLET, id).ok()) {
+  if (!Watch(watched, measured ? kEnds | EPOLLIN : kEnds, id).ok()) {
     connections_.Remove(id);
     return Refused(Refusal::kDescriptors);
   }

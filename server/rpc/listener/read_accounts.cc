@@ -11,22 +11,31 @@ ReadAccounts& ReadAccounts::OfProcess() {
   return *all;
 }
 
-void ReadAccounts::Add(const std::string& name, std::shared_ptr<ConnectionAccount> account) {
-  const MutexLock lock(mutex_);
-  accounts_[name] = std::move(account);
+bool ReadAccounts::AnyStill() const {
+  if (short_until_.load(std::memory_order_relaxed) > Clock::now()) return true;
+  short_until_.store(TimePoint{}, std::memory_order_relaxed);  // so that nobody asks for the time any more
+  return false;
 }
 
-void ReadAccounts::Remove(const std::string& name, const ConnectionAccount* account) {
+std::shared_ptr<ConnectionAccount> ReadAccounts::Add(const std::string& name,
+                                                     std::shared_ptr<ConnectionAccount> account) {
+  const MutexLock lock(mutex_);
+  Counted& counted = accounts_[name];
+  if (counted.connections++ == 0) counted.account = std::move(account);
+  return counted.account;
+}
+
+void ReadAccounts::Remove(const std::string& name) {
   const MutexLock lock(mutex_);
   const auto found = accounts_.find(name);
-  if (found != accounts_.end() && found->second.get() == account) accounts_.erase(found);
+  if (found != accounts_.end() && --found->second.connections == 0) accounts_.erase(found);
 }
 
 std::shared_ptr<ConnectionAccount> ReadAccounts::Find(const std::string& peer) const {
   const std::string& name = PeerName(peer);
   const MutexLock lock(mutex_);
   const auto found = accounts_.find(name);
-  return found == accounts_.end() ? nullptr : found->second;
+  return found == accounts_.end() ? nullptr : found->second.account;
 }
 
 }  // namespace tilewire::rpc

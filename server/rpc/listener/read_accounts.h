@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "server/base/mutex.h"
+#include "server/base/timing.h"
 #include "server/rpc/listener/account.h"
 
 namespace tilewire::rpc {
@@ -20,16 +22,32 @@ class ReadAccounts {
   void SetAsked(bool asked) { asked_.store(asked, std::memory_order_relaxed); }
   bool asked() const { return asked_.load(std::memory_order_relaxed); }
 
-  void Add(const std::string& name, std::shared_ptr<ConnectionAccount> account);
-  /// No-op where that name has another one by now.
-  void Remove(const std::string& name, const ConnectionAccount* account);
+  /// Somebody is to be read no further than his headers and messages pay for, for some time.
+  void KeepShort() { short_until_.store(Clock::now() + kShortFor, std::memory_order_relaxed); }
+  bool any_kept_short() const {
+    return short_until_.load(std::memory_order_relaxed) > TimePoint{} && AnyStill();
+  }
+
+  /// Another connection of that name: what it is to count with, `account` unless there is one already. The
+  /// same port may be connected to several addresses of ours, which gRPC does not tell apart.
+  std::shared_ptr<ConnectionAccount> Add(const std::string& name, std::shared_ptr<ConnectionAccount> account);
+  /// Once for each.
+  void Remove(const std::string& name);
   /// `peer`: as ServerContext::peer() says; null: not known.
   std::shared_ptr<ConnectionAccount> Find(const std::string& peer) const;
 
  private:
+  static constexpr std::chrono::seconds kShortFor{2};  ///< which is said again as long as it is so
+  bool AnyStill() const;
+
   std::atomic<bool> asked_{false};
+  mutable std::atomic<TimePoint> short_until_{TimePoint{}};
   mutable Mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<ConnectionAccount>> accounts_ TILEWIRE_GUARDED_BY(mutex_);
+  struct Counted {
+    std::shared_ptr<ConnectionAccount> account;
+    int connections = 0;
+  };
+  std::unordered_map<std::string, Counted> accounts_ TILEWIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::rpc

@@ -5,10 +5,15 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+
+#include "server/rpc/listener/peer.h"
+#include "server/rpc/listener/read_accounts.h"
+#include "server/rpc/listener/tcp_facts.h"
 
 #ifndef TCP_CM_INQ
 #define TCP_CM_INQ 36  // of Linux, TCP_INQ: newer than some C libraries
@@ -45,6 +50,25 @@ T Option(int fd, int name) {
   T value{};
   socklen_t bytes = sizeof value;
   return getsockopt(fd, SOL_SOCKET, name, &value, &bytes) == 0 ? value : T{};
+}
+
+/// Whether what comes is still worth being read. Costs some calls of the kernel's, and only while somebody is
+/// to be kept short.
+bool MayBeRead(int fd) {
+  const auto* const round = RoundOf(fd);
+  if (round == nullptr || round->bytes.load(std::memory_order_relaxed) == 0) return true;
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 || peer.ss_family == AF_UNIX)
+    return true;
+  const auto account = ReadAccounts::OfProcess().Find(PeerOf(fd, peer).name);
+  if (account == nullptr || !account->short_of_frames) return true;
+  const TcpBytes bytes = BytesOf(fd);
+  const uint64_t read = bytes.received - std::min(bytes.received, static_cast<uint64_t>(UnreadBytes(fd)));
+  if (account->MayBeRead(read, bytes.sent)) return true;
+  account->overdrawn = true;
+  shutdown(fd, SHUT_RDWR);
+  return false;
 }
 
 /// It was found empty.
@@ -86,6 +110,8 @@ int SayQueued(int fd, int64_t read_bytes, int queued) {
 extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
   using Receive = ssize_t(int, msghdr*, int);
   static auto* const next = reinterpret_cast<Receive*>(dlsym(RTLD_NEXT, "recvmsg"));
+  if (tilewire::rpc::ReadAccounts::OfProcess().any_kept_short() && !tilewire::rpc::MayBeRead(fd))
+    return 0;  // as if it had ended
   const ssize_t read = next(fd, message, flags);
   if (read < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) tilewire::rpc::EndRound(fd);
   if (read <= 0) return read;

@@ -13,13 +13,11 @@ constexpr double kOfStrangers = 256 << 10;
 constexpr double kOfCallers = 2 << 20;
 /// Beside headers and messages, of frames around those, which a few bytes of them have as well, and of what
 /// streams had sent that are over.
-constexpr double kFrames = 16 << 20, kPerByteCarried = 4;
+constexpr double kFrames = 16 << 20;
 constexpr double kFramesHalfLifeSeconds = 10;
 /// And for so long what is on its way when calls end: windows of streams, these at least.
 constexpr double kOnItsWaySeconds = 10;
 constexpr int64_t kWindow = 1 << 20;
-/// Answers to what the server sends, mostly windows: less than what it answers itself, settings and pings.
-constexpr double kPerByteSent = 0.25;
 /// Where nobody sees what is read: calls of health, too.
 constexpr double kPerByteSentUnseen = 4;
 /// What comes little by little is none: pings, or who asks for health each second.
@@ -38,8 +36,7 @@ void Unasked::Update(double seconds, const TcpBytes& bytes, const ConnectionAcco
                sent = Gained(&sent_, bytes.sent);
   const bool open = static_cast<uint32_t>(calls) != ended;
   const double carried = Gained(&carried_, account.carried);
-  const double paid =
-      account.seen ? kPerByteSent * sent + kPerByteCarried * carried : kPerByteSentUnseen * sent;
+  const double paid = account.seen ? ReadBudget::Paid(sent, carried) : kPerByteSentUnseen * sent;
   if (account.seen)
     frames_ = std::max(0.0, frames_ * std::exp2(-seconds / kFramesHalfLifeSeconds) + received - paid);
   const bool begun = std::exchange(calls_, calls) != calls, over = std::exchange(ended_, ended) != ended;

@@ -1,6 +1,7 @@
 // What a connection sends that no call takes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "server/rpc/listener/account.h"
@@ -20,6 +21,9 @@ class Unasked {
   /// Whether it sent more than any honest one does, and had a tenth of a second ago: calls whose headers were
   /// read may wait for a thread.
   bool too_many() const { return too_many_for_ >= kSureAfterSeconds; }
+  /// Bytes lately that were neither headers nor messages, nor what goes with them, beyond what any connection
+  /// has of them; those of ten seconds ago count half. 0 where nobody sees what is read.
+  double frames() const { return std::max(0.0, frames_ - static_cast<double>(ReadBudget::kFewBytes)); }
 
  private:
   static constexpr double kSureAfterSeconds = 0.1;

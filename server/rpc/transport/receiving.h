@@ -8,7 +8,8 @@
 
 namespace tilewire::rpc {
 
-/// Accounts of a quota of gRPC's. Thread-safe.
+/// Accounts of a quota of gRPC's. No caller has all of one but of what is read ahead, which calls can do
+/// without. Thread-safe.
 struct ReceiveAccounts {
   /// `flag` sets the quota.
   explicit ReceiveAccounts(const std::string& flag)

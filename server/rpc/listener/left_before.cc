@@ -1,4 +1,4 @@
-#include "server/rpc/listener/failed_before.h"
+#include "server/rpc/listener/left_before.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +12,14 @@ constexpr double kFew = 8;
 
 }  // namespace
 
-void FailedBefore::Left(const std::string& group, double failed_calls, double most) {
-  if (failed_calls < kFew) return;
+void LeftBefore::Left(const std::string& group, double amount, double most) {
+  if (amount < kFew) return;
   double& left = left_[group];
-  left = std::min(left + failed_calls, most);
+  left = std::min(left + amount, most);
   most_ = std::max(most_, left);
 }
 
-void FailedBefore::Pass(double seconds) {
+void LeftBefore::Pass(double seconds) {
   most_ = 0;
   if (left_.empty()) return;
   const double kept = std::exp2(-seconds / kHalfLifeSeconds);
@@ -27,7 +27,7 @@ void FailedBefore::Pass(double seconds) {
   std::erase_if(left_, [](const auto& one) { return one.second < kFew; });
 }
 
-double FailedBefore::Of(const std::string& group) const {
+double LeftBefore::Of(const std::string& group) const {
   const auto found = left_.find(group);
   return found == left_.end() ? 0 : found->second;
 }

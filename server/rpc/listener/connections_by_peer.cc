@@ -1,0 +1,79 @@
+// What the connections of one peer do all together, those that are gone, too: who comes again and again with
+// another one is the same.
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "server/rpc/listener/connections.h"
+#include "server/rpc/listener/read_accounts.h"
+#include "server/rpc/listener/tcp_facts.h"
+
+namespace tilewire::rpc {
+namespace {
+
+/// Of the failed calls that all connections of one peer may have, as many as one is ended for.
+constexpr double kManyOfPeer = 1.0 / 16;
+/// And of those that one may have as many as it leaves to its peer: fewer cost no more than a connection.
+constexpr double kManyOfOne = 1.0 / 64;
+/// Of those that connections left that are gone, from which on the others of that peer are restrained.
+constexpr double kRestrained = 1.0 / 4;
+/// A peer with many connections may have more: that many of them as many as one.
+constexpr double kAsOne = 4;
+
+/// KiB that all connections of one peer may send beside headers and messages: to read them takes a quarter of
+/// a second at most, and who sent none himself does not feel it.
+constexpr double kMostFrames = 4 << 10, kKiB = 1 << 10;
+
+}  // namespace
+
+void Connections::Leave(Connection* gone) {
+  const ConnectionAccount& account = *gone->account;
+  TcpBytes bytes = BytesOf(gone->second.get());
+  bytes.received = std::max<uint64_t>(bytes.received, account.received);
+  gone->burden.Update(0, bytes.received, account);
+  gone->unasked.Update(0, bytes, account);
+  const double failed = gone->burden.left_calls(account), most = limits_.most_failed_calls;
+  if (failed > most * kManyOfOne || account.restrained)
+    failed_before_.Left(gone->peer.group, failed, 2 * most);
+  frames_before_.Left(gone->peer.group, gone->unasked.frames() / kKiB, 2 * kMostFrames);
+  if (account.overdrawn && !gone->ended) observer_->OnConnectionEnded(Ending::kUnasked);
+}
+
+void Connections::Restrain(const Connection& connection, double frames_of_peer) const {
+  ConnectionAccount& account = *connection.account;
+  account.restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls * kRestrained;
+  account.short_of_frames = frames_of_peer > kMostFrames;
+  if (account.short_of_frames) ReadAccounts::OfProcess().KeepShort();
+}
+
+void Connections::EndOfPeers(double most_failed) {
+  // Of two at least that is a part.
+  if (most_failed <= limits_.most_failed_calls * kManyOfPeer) return;
+  std::unordered_map<std::string_view, double> failed;
+  for (const auto& [id, connection] : all_) failed[connection.peer.group] += connection.burden.failed_calls();
+  for (auto& [id, connection] : all_) {
+    const double of_peer = failed[connection.peer.group] + failed_before_.Of(connection.peer.group);
+    const double most = limits_.most_failed_calls * std::max(1.0, by_peer_[connection.peer.group] / kAsOne);
+    if (connection.peer.is_tcp() && of_peer > most &&
+        connection.burden.failed_calls() > limits_.most_failed_calls * kManyOfPeer)
+      EndLocked(&connection, Ending::kFailedCalls);
+  }
+}
+
+void Connections::RestrainPeers() {
+  double all = 0;
+  for (const auto& [id, connection] : all_) all += connection.unasked.frames() / kKiB;
+  const bool any = all + frames_before_.most() > kMostFrames || failed_before_.most() > 0;
+  if (!any && !any_restrained_) return;
+  any_restrained_ = any;
+  std::unordered_map<std::string_view, double> frames;
+  for (const auto& [id, connection] : all_)
+    frames[connection.peer.group] += connection.unasked.frames() / kKiB;
+  for (const auto& [id, connection] : all_) {
+    if (!connection.peer.is_tcp()) continue;
+    const std::string& group = connection.peer.group;
+    Restrain(connection, frames[group] + frames_before_.Of(group));
+  }
+}
+
+}  // namespace tilewire::rpc
