@@ -27,25 +27,23 @@ class ComingAgain : public Floods {
 TEST_F(ComingAgain, FramesOfThoseThatAreGoneCount) {
   const std::string piece = Skipped();
   const auto stays = server_.Connect();
-  for (int i = 0; i < 5; ++i) {
+  ExpectGoodCalls(server_);
+  int connections = 0;
+  for (bool open = true; open && connections < 30; ++connections) {
     Flood flood(server_.address());
-    for (int sent = 0; sent < 1 << 20; sent += 64 << 10) ASSERT_TRUE(flood.Send(piece)) << i;
-    ASSERT_TRUE(Settles(&flood));
+    for (int i = 0; open && i < 16; ++i) open = flood.Send(piece);
+    open = open && Settles(&flood);
   }
-  ASSERT_TRUE(AllClosed(server_, 5));
-  EXPECT_EQ(server_.observer().ended(), 0);
-  Flood again(server_.address());
-  size_t sent = 0;
-  while (sent < 64 << 20 && again.Send(piece)) sent += piece.size();
-  EXPECT_LT(sent, 16 << 20) << "what one may send that is the first";
-  EXPECT_TRUE(again.Closes());
-  EXPECT_TRUE(Eventually([&] { return server_.observer().ended() == 1; }));
+  EXPECT_GT(connections, 4);
+  EXPECT_LT(connections, 30) << "each is within what one may send";
+  EXPECT_TRUE(Eventually([&] { return server_.observer().ended() >= 1; }));
 
+  const int ended = server_.observer().ended();
   const std::string message(1 << 20, 'a');
   for (int i = 0; i < 20; ++i)
     EXPECT_EQ(ByteCall(stays, kRmse).Unary(message).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   ExpectGoodCalls(server_);
-  EXPECT_EQ(server_.observer().ended(), 1);
+  EXPECT_EQ(server_.observer().ended(), ended) << "others of the same address";
 }
 
 class ComingAgainWithCalls : public ComingAgain {

@@ -106,7 +106,8 @@ class ReceiveShares : public ::testing::Test {
     std::string told;
     EXPECT_TRUE(Eventually([&] {
       for (const rpc::CallRecord& record : server_.observer().records())
-        if (record.status.reason() == "BUSY") told = record.status.message();
+        if (record.status.reason() == "BUSY" && record.status.message().find(" hold ") != std::string::npos)
+          told = record.status.message();
       return server_.observer().started() >= calls && !told.empty();
     }));
     return told;

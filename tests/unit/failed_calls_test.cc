@@ -66,26 +66,47 @@ TEST_F(BurdenTest, WhatNobodyEverTakesIsForgotten) {
   }
 }
 
-TEST_F(BurdenTest, WhoIsRestrainedMayGoOnWhereHisCallsComeToSomething) {
-  account_.restrained = true;
-  for (int i = 0; i < 16; ++i) EXPECT_TRUE(account_.BeginStream());
-  EXPECT_FALSE(account_.BeginStream()) << "nobody took so many";
+class RestraintTest : public ::testing::Test {
+ protected:
+  RestraintTest() { account_.restrained = true; }
+  bool Begin() {
+    return account_.BeginStream([this] { return now_; });
+  }
+  int Begun() {
+    for (int i = 0; i < 1000; ++i)
+      if (!Begin()) return i;
+    return 1000;
+  }
+  ConnectionAccount account_;
+  TimePoint now_ = TimePoint{} + std::chrono::hours(1);
+};
+
+TEST_F(RestraintTest, AFewMayBeBegunAndAsManyEachSecond) {
+  EXPECT_EQ(Begun(), 16) << "nobody took so many";
   account_.calls = 17;
-  EXPECT_FALSE(account_.BeginStream()) << "they are open";
-  account_.calls = account_.ended = 18;
-  for (int i = 0; i < 16; ++i) EXPECT_TRUE(account_.BeginStream()) << "he has shown that they are good";
-  account_.failed = 18;
-  EXPECT_FALSE(account_.BeginStream()) << "they came to nothing";
-  account_.failed = 0;
+  EXPECT_EQ(Begun(), 0) << "they are open";
+  account_.ended = account_.failed = 17;
+  EXPECT_EQ(Begun(), 0) << "they came to nothing";
+  now_ += std::chrono::seconds(3);
+  EXPECT_EQ(Begun(), 3 * 16 - 3) << "as who asks for health";
+}
+
+TEST_F(RestraintTest, TwiceAsManyAsComeToSomething) {
   for (int i = 0; i < 10'000; ++i) {
-    ASSERT_TRUE(account_.BeginStream()) << i;
+    ASSERT_TRUE(Begin()) << i;
     ++account_.calls;
     ++account_.ended;
   }
-  account_.failed = 10'000;
-  EXPECT_FALSE(account_.BeginStream());
+  EXPECT_EQ(Begun(), 1000);
+}
+
+TEST_F(RestraintTest, WhatWasBeforeDoesNotCount) {
   account_.restrained = false;
-  EXPECT_TRUE(account_.BeginStream());
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(Begin());
+  account_.restrained = true;
+  EXPECT_EQ(Begun(), 16);
+  account_.restrained = false;
+  EXPECT_TRUE(Begin());
 }
 
 TEST_F(BurdenTest, ThoseThatAreOpenAtTheEndCameToNothing) {
@@ -140,6 +161,13 @@ TEST(ReadBudget, IsPaidByHeadersMessagesAndWhatIsSent) {
   account.Carry(1000);
   EXPECT_TRUE(account.MayBeRead((64 << 10) + 4000, 0));
   EXPECT_FALSE(account.MayBeRead((64 << 10) + 4001, 0));
+}
+
+TEST(ReadBudget, ForgivesWhatWasSentBefore) {
+  ConnectionAccount account;
+  account.forgiven = 1 << 20;
+  EXPECT_TRUE(account.MayBeRead((1 << 20) + (64 << 10), 0));
+  EXPECT_FALSE(account.MayBeRead((1 << 20) + (64 << 10) + 1, 0));
 }
 
 /// From the same port to two addresses of ours, which gRPC does not tell apart.

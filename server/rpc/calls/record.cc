@@ -74,10 +74,15 @@ void Record::Moved(uint64_t bytes) const {
     account_->use.Moved(limits, bytes, shared_->engine->timer().Now());
 }
 
+bool Record::HadNoTime() const {
+  constexpr std::chrono::milliseconds kNone{10};
+  const auto left = metadata_->TimeLeft();
+  return left && *left + (Clock::now() - arrived_) < kNone;
+}
+
 void Record::Tell() {
   if (account_) {
-    // Whose deadline is over before its message is here never was a call.
-    const bool never_came = told_.status.code() == Code::kDeadlineExceeded && !took_;
+    const bool never_came = told_.status.code() == Code::kDeadlineExceeded && !took_ && HadNoTime();
     if (CameToNothing(told_.status) || never_came) account_->failed.fetch_add(1, std::memory_order_relaxed);
     account_->ended.fetch_add(1, std::memory_order_release);
   }

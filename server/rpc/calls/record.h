@@ -65,6 +65,9 @@ class Record {
   void Tell();
 
  private:
+  /// Whether its deadline was so soon that no client means it.
+  bool HadNoTime() const;
+
   /// The message of a unary call: counted when it ends, with its answer.
   static constexpr uint64_t kFewBytes = 32 << 10;
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "server/rpc/listener/connection_use.h"
 #include "server/rpc/listener/turn.h"
@@ -49,6 +50,27 @@ class Untaken {
   TimePoint since_{};
 };
 
+/// How many streams a connection may begin while others of its peer do, or did, too much: a few, as many each
+/// second, and twice as many as come to something meanwhile. Those it had before do not count.
+/// Thread-compatible.
+class Restraint {
+ public:
+  /// One more, the `begun`th, of a connection of whose calls `good` have come to something.
+  bool MayBegin(uint64_t begun, uint64_t good, TimePoint now) {
+    if (!std::exchange(on_, true)) begun_ = begun - 1, good_ = good, since_ = now;
+    constexpr uint64_t kFew = 16;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
+    return begun - begun_ <=
+           2 * (std::max(good, good_) - good_) + kFew * (1 + static_cast<uint64_t>(seconds));
+  }
+  void Ends() { on_ = false; }
+
+ private:
+  bool on_ = false;
+  uint64_t begun_ = 0, good_ = 0;  ///< when it began
+  TimePoint since_{};
+};
+
 /// Counts since the connection came. Thread-safe.
 struct ConnectionAccount {
   static constexpr size_t kLineBytes = 64;  ///< of a cache
@@ -74,35 +96,45 @@ struct ConnectionAccount {
   // Whoever reads the connection writes these at each call.
   alignas(kLineBytes) std::atomic<uint64_t> begun{0};  ///< streams that were read, before a thread has them
   std::atomic<uint64_t> carried{0};                    ///< bytes of headers and messages that were read
-  Untaken untaken;                                     ///< of these
+  Untaken untaken;                                     ///< of these,
+  Restraint restraint;                                 ///< and how many may be
   bool seen = false;                                   ///< whether whoever reads says so; before calls come
   std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls,
   std::atomic<bool> short_of_frames{false};            ///< or sent too much beside headers and messages
+  std::atomic<double> forgiven{0};                     ///< bytes that it had sent until then
   std::atomic<bool> overdrawn{false};                  ///< it did, then, and is read no more
 
   /// Calls under way.
   uint64_t open() const {
-    return static_cast<uint32_t>(calls.load(std::memory_order_relaxed)) -
-           ended.load(std::memory_order_relaxed);
+    const uint32_t over = ended.load(std::memory_order_acquire);  // first: no more than began
+    return static_cast<uint32_t>(calls.load(std::memory_order_relaxed)) - over;
+  }
+  /// Calls that came to something.
+  uint64_t good() const {
+    const uint64_t bad = failed.load(std::memory_order_relaxed) + open(), all = calls.load();
+    return all > bad ? all - bad : 0;
   }
   /// One more is read; by one thread at a time. False: it is too many. Of any connection, that no thread has
-  /// taken: it resets them faster, or did while the server stood. Of a restrained one, that are untaken, open
-  /// or failed, and more than came to something.
+  /// taken: it resets them faster, or did while the server stood. Of a restrained one: Restraint.
   bool BeginStream() {
     return BeginStream([] { return Clock::now(); });
   }
   /// `clock` is asked now and then.
   template <typename F>
   bool BeginStream(const F& clock) {
-    constexpr uint64_t kFewRestrained = 16, kAskEvery = 64;
+    constexpr uint64_t kAskEvery = 64;
     const uint64_t now = begun.load(std::memory_order_relaxed) + 1;
     begun.store(now, std::memory_order_relaxed);
     // Whoever takes calls writes their number all the time.
-    if (now % kAskEvery == 0 && !untaken.MayBe(now - calls.load(std::memory_order_relaxed), clock()))
-      return false;
-    if (!restrained.load(std::memory_order_relaxed)) return true;
-    const auto good = static_cast<int64_t>(calls.load() - open() - failed.load());
-    return now <= 2 * static_cast<uint64_t>(std::max<int64_t>(good, 0)) + kFewRestrained;
+    if (now % kAskEvery == 0) {
+      const uint64_t taken = calls.load(std::memory_order_relaxed);
+      if (!untaken.MayBe(now > taken ? now - taken : 0, clock())) return false;
+    }
+    if (!restrained.load(std::memory_order_relaxed)) {
+      restraint.Ends();
+      return true;
+    }
+    return restraint.MayBegin(now, good(), clock());
   }
 
   /// Whether the next call is a heavy one, most likely: who has light ones, too, is not to be taken for that.
@@ -119,7 +151,7 @@ struct ConnectionAccount {
   bool MayBeRead(uint64_t read_bytes, uint64_t sent_bytes) const {
     const auto paid = ReadBudget::Paid(static_cast<double>(sent_bytes),
                                        static_cast<double>(carried.load(std::memory_order_relaxed)));
-    return static_cast<double>(read_bytes) <= paid + static_cast<double>(ReadBudget::kFewBytes);
+    return static_cast<double>(read_bytes) <= paid + forgiven + static_cast<double>(ReadBudget::kFewBytes);
   }
   /// Headers or messages, without the frames around them, are read.
   void Carry(uint64_t bytes) {

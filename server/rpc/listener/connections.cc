@@ -61,7 +61,7 @@ Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
   if (!connection.peer.is_tcp()) return last_id_;
   connection.account->seen = ReadAccounts::OfProcess().asked();
   connection.account = ReadAccounts::OfProcess().Add(connection.peer.name, connection.account);
-  Restrain(connection, frames_before_.Of(connection.peer.group));
+  any_restrained_ |= Restrain(connection, frames_before_.Of(connection.peer.group));  // until the next look
   return last_id_;
 }
 

@@ -88,7 +88,7 @@ class Connections {
   /// What one that is gone leaves to the others.
   void Leave(Connection* gone) TILEWIRE_REQUIRES(mutex_);
   /// Whether it is to be kept short, because of the others.
-  void Restrain(const Connection& connection, double frames_of_peer) const TILEWIRE_REQUIRES(mutex_);
+  bool Restrain(const Connection& connection, double frames_of_peer) const TILEWIRE_REQUIRES(mutex_);
   /// Ends those of peers that have too many failed calls, where theirs are many; none has more than
   /// `most_failed`, now or left by those that are gone.
   void EndOfPeers(double most_failed) TILEWIRE_REQUIRES(mutex_);

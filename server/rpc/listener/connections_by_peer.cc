@@ -29,21 +29,33 @@ constexpr double kMostFrames = 4 << 10, kKiB = 1 << 10;
 void Connections::Leave(Connection* gone) {
   const ConnectionAccount& account = *gone->account;
   TcpBytes bytes = BytesOf(gone->second.get());
-  bytes.received = std::max<uint64_t>(bytes.received, account.received);
+  if (bytes.received == 0) bytes.received = account.received;
   gone->burden.Update(0, bytes.received, account);
   gone->unasked.Update(0, bytes, account);
-  const double failed = gone->burden.left_calls(account), most = limits_.most_failed_calls;
+  const double most = limits_.most_failed_calls;
+  // What a restrained one was ended for is no reason to restrain the others any longer.
+  const double failed = account.restrained ? gone->burden.failed_calls() : gone->burden.left_calls(account);
   if (failed > most * kManyOfOne || account.restrained)
     failed_before_.Left(gone->peer.group, failed, 2 * most);
   frames_before_.Left(gone->peer.group, gone->unasked.frames() / kKiB, 2 * kMostFrames);
   if (account.overdrawn && !gone->ended) observer_->OnConnectionEnded(Ending::kUnasked);
 }
 
-void Connections::Restrain(const Connection& connection, double frames_of_peer) const {
+bool Connections::Restrain(const Connection& connection, double frames_of_peer) const {
   ConnectionAccount& account = *connection.account;
   account.restrained = failed_before_.Of(connection.peer.group) > limits_.most_failed_calls * kRestrained;
-  account.short_of_frames = frames_of_peer > kMostFrames;
-  if (account.short_of_frames) ReadAccounts::OfProcess().KeepShort();
+  const bool is_short = frames_of_peer > kMostFrames;
+  if (is_short && !account.short_of_frames) {
+    const int fd = connection.second.get();
+    const auto unread = static_cast<double>(UnreadBytes(fd));  // which is not forgiven
+    const TcpBytes bytes = BytesOf(fd);
+    const double received = static_cast<double>(bytes.received) - unread;
+    account.forgiven = std::max(0.0, received - ReadBudget::Paid(static_cast<double>(bytes.sent),
+                                                                 static_cast<double>(account.carried)));
+  }
+  account.short_of_frames = is_short;
+  if (is_short) ReadAccounts::OfProcess().KeepShort();
+  return is_short || account.restrained;
 }
 
 void Connections::EndOfPeers(double most_failed) {
