@@ -124,49 +124,43 @@ def burst(name):
     return opened + piece * (1_500_000 // len(piece))
 
 
-def one_after_the_other(address, name, connections, seconds):
-    """Bursts on connections that are closed at once, so many at a time. Returns how many that were."""
-    until, came, all_of_it = time.monotonic() + seconds, [], burst(name)
+def again_and_again(address, connections, seconds, attack):
+    """`attack(connection, until)` on one connection after the other, by so many threads for so long. Returns what it did."""
+    until, done = time.monotonic() + seconds, []
 
-    def attack():
+    def run():
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 connection = http2.Connection(address, ATTACKER)
-                connection.send(all_of_it)
+                attack(connection, until)
+                done.append(connection.sent)
                 connection.close()
-                came.append(1)
-    attackers = [threading.Thread(target=attack) for _ in range(connections)]
+    attackers = [threading.Thread(target=run) for _ in range(connections)]
     for attacker in attackers:
         attacker.start()
     for attacker in attackers:
         attacker.join()
-    return len(came)
+    return done
+
+
+def one_after_the_other(address, name, connections, seconds):
+    """Bursts on connections that are closed at once. Returns how many that were."""
+    all_of_it = burst(name)
+    return len(again_and_again(address, connections, seconds, lambda connection, _: connection.send(all_of_it)))
 
 
 def without_end(address, pieces, connections, seconds, call=None):
     """`pieces()` at once on so many connections for so long; each that is closed has a successor. With the header block of
     a call they come beside it, while it is open. Returns how many bytes that were."""
-    until, sent = time.monotonic() + seconds, []
-
-    def attack():
-        while time.monotonic() < until:
-            with contextlib.suppress(OSError):
-                connection = http2.Connection(address, ATTACKER)
-                connection.socket.settimeout(2)
-                if call:
-                    connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, call))
-                    connection.settle()  # threads wait for more of it
-                for piece in pieces():
-                    if time.monotonic() >= until or not connection.send(piece):
-                        break
-                sent.append(connection.sent)
-                connection.close()
-    attackers = [threading.Thread(target=attack) for _ in range(connections)]
-    for attacker in attackers:
-        attacker.start()
-    for attacker in attackers:
-        attacker.join()
-    return sum(sent)
+    def attack(connection, until):
+        connection.socket.settimeout(2)
+        if call:
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, call))
+            connection.settle()  # threads wait for more of it
+        for piece in pieces():
+            if time.monotonic() >= until or not connection.send(piece):
+                break
+    return sum(again_and_again(address, connections, seconds, attack))
 
 
 class Doors(unittest.TestCase):

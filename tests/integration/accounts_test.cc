@@ -204,6 +204,22 @@ TEST(Accounts, APortThatIsUsedTwiceHasOneAccount) {
   EXPECT_EQ(connections.AccountOf(peer.name), nullptr);
 }
 
+/// Nobody looked since the others went.
+TEST(Accounts, WhoComesLongAfterIsNotRestrainedForLong) {
+  CountingObserver observer;
+  rpc::Connections connections({.most_failed_calls = 1000}, &observer);
+  const rpc::Peer peer{.group = "192.0.2.1", .name = "ipv4:192.0.2.1:5000"};
+  const auto first = connections.Add(peer, {});
+  const auto account = connections.AccountOf(peer.name);
+  account->begun = account->calls = account->ended = account->failed = 900;
+  connections.Remove(first);
+  connections.Add(peer, {});
+  EXPECT_TRUE(connections.AccountOf(peer.name)->restrained);
+  connections.Rest(600);
+  connections.Look(0.25);
+  EXPECT_FALSE(connections.AccountOf(peer.name)->restrained);
+}
+
 TEST(Accounts, TellWhatCameUntilTheLastLook) {
   CountingObserver observer;
   rpc::Connections connections({}, &observer);

@@ -1,8 +1,5 @@
 // What clients from afar may send unread, frame by frame: windows that a connection has from its first byte
 // on.
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <array>
 #include <chrono>
 #include <memory>
@@ -11,6 +8,7 @@
 #include "server/rpc/transport/given_window.h"
 #include "tests/bench/http2_frames.h"
 #include "tests/bench/relay.h"
+#include "tests/integration/framed.h"
 #include "tests/integration/helpers.h"
 #include "tests/unit/loopback_socket.h"
 
@@ -26,41 +24,13 @@ constexpr std::chrono::milliseconds kEachWay{13};
 /// As far as a server knows it that was kept from looking at the answer.
 constexpr std::chrono::milliseconds kAtLeast = 2 * kEachWay - std::chrono::milliseconds(10);
 constexpr int64_t kFirstWindow = 65535;  ///< of HTTP/2
-constexpr int kGiveUpMs = 60'000;        ///< never, but for a server that grants nothing
 const std::string kClientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// One end of a connection by hand: keeps account of what the other end lets it send.
-class Grants {
+/// Keeps account of what the other end lets it send.
+class Grants : public Framed {
  public:
-  explicit Grants(FileDescriptor socket) : socket_(std::move(socket)) {}
+  using Framed::Framed;
 
-  void Send(const std::string& bytes) {
-    size_t sent = 0;
-    while (sent < bytes.size()) {
-      Wait(POLLOUT);
-      const ssize_t count = send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      ASSERT_GT(count, 0);
-      sent += static_cast<size_t>(count);
-    }
-  }
-  void SendFrame(http2::Frame type, uint8_t flags, uint32_t stream, std::string_view payload) {
-    std::string frame;
-    http2::AppendFrame(&frame, type, flags, stream, payload);
-    Send(frame);
-  }
-  std::string Receive(size_t bytes) {
-    std::string received(bytes, '\0');
-    for (size_t came = 0; came < bytes;) {
-      Wait(POLLIN);
-      const ssize_t count = recv(socket_.get(), received.data() + came, bytes - came, MSG_DONTWAIT);
-      if (count <= 0) {
-        ADD_FAILURE() << "the connection has ended";
-        return received;
-      }
-      came += static_cast<size_t>(count);
-    }
-    return received;
-  }
   /// Takes the next frame; SETTINGS are acknowledged.
   void Take() {
     const std::string header = Receive(http2::kFrameHeaderBytes);
@@ -81,15 +51,6 @@ class Grants {
   int64_t connection() const { return connection_; }
 
  private:
-  void Wait(short events) const {
-    pollfd ready{.fd = socket_.get(), .events = events, .revents = 0};
-    int came = 0;
-    while ((came = poll(&ready, 1, kGiveUpMs)) < 0 && errno == EINTR) {
-    }
-    EXPECT_GT(came, 0) << "nothing more comes";
-  }
-
-  FileDescriptor socket_;
   int64_t stream_ = kFirstWindow, connection_ = kFirstWindow;
 };
 

@@ -1,13 +1,10 @@
 // One caller who takes no replies, or opens streams and sends nothing: others find room for their calls.
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <string>
 #include <string_view>
 
-#include "server/rpc/listener/file_descriptor.h"
 #include "tests/bench/http2_frames.h"
+#include "tests/integration/framed.h"
 #include "tests/integration/helpers.h"
 
 namespace tilewire::testing {
@@ -18,9 +15,9 @@ namespace http2 = bench::http2;
 constexpr auto kTranspose = "/tilewire.v1.Kernels/Transpose", kExecute = "/tilewire.v1.Kernels/Execute";
 
 /// By hand: has no window for replies, and keeps to the server's own.
-class Hoarder {
+class Hoarder : public Framed {
  public:
-  explicit Hoarder(const std::string& address) : socket_(http2::Connect(address)) {
+  explicit Hoarder(const std::string& address) : Framed(rpc::FileDescriptor(http2::Connect(address))) {
     std::string no_window;
     http2::AppendNumber(&no_window, http2::kInitialWindowSetting, 2);
     http2::AppendNumber(&no_window, 0, 4);
@@ -48,32 +45,6 @@ class Hoarder {
   }
 
  private:
-  void SendFrame(http2::Frame type, uint8_t flags, uint32_t stream, std::string_view payload) {
-    std::string frame;
-    http2::AppendFrame(&frame, type, flags, stream, payload);
-    Send(frame);
-  }
-  void Send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      Wait(POLLOUT);
-      const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      ASSERT_GT(sent, 0);
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-  }
-  std::string Receive(size_t bytes) {
-    std::string received(bytes, '\0');
-    for (size_t came = 0; came < bytes;) {
-      Wait(POLLIN);
-      const ssize_t count = recv(socket_.get(), received.data() + came, bytes - came, MSG_DONTWAIT);
-      if (count <= 0) {
-        ADD_FAILURE() << "the connection has ended";
-        return received;
-      }
-      came += static_cast<size_t>(count);
-    }
-    return received;
-  }
   /// The next frame: more of the connection's window, perhaps.
   void Take() {
     const std::string header = Receive(http2::kFrameHeaderBytes);
@@ -82,12 +53,7 @@ class Hoarder {
       window_ += http2::Number(payload.data(), 4);
     if (header[3] == http2::kSettings && header[4] == 0) SendFrame(http2::kSettings, http2::kAck, 0, {});
   }
-  void Wait(short events) const {
-    pollfd ready{.fd = socket_.get(), .events = events, .revents = 0};
-    EXPECT_EQ(poll(&ready, 1, 60'000), 1) << "nothing more goes or comes";
-  }
 
-  const rpc::FileDescriptor socket_;
   uint32_t stream_ = static_cast<uint32_t>(-1);
   size_t window_ = 65535;  ///< of the connection
 };

@@ -21,7 +21,7 @@ constexpr double kRestrained = 1.0 / 4;
 constexpr double kAsOne = 4;
 
 /// KiB that all connections of one peer may send beside headers and messages: to read them takes a quarter of
-/// a second at most, and who sent none himself does not feel it.
+/// a second or so, and who sent none himself does not feel it.
 constexpr double kMostFrames = 4 << 10, kKiB = 1 << 10;
 
 }  // namespace

@@ -12,8 +12,10 @@ ReadAccounts& ReadAccounts::OfProcess() {
 }
 
 bool ReadAccounts::AnyStill() const {
-  if (short_until_.load(std::memory_order_relaxed) > Clock::now()) return true;
-  short_until_.store(TimePoint{}, std::memory_order_relaxed);  // so that nobody asks for the time any more
+  TimePoint until = short_until_.load(std::memory_order_relaxed);
+  if (until > Clock::now()) return true;
+  // So that nobody asks for the time any more, unless it was said anew.
+  short_until_.compare_exchange_strong(until, TimePoint{}, std::memory_order_relaxed);
   return false;
 }
 

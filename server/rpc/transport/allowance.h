@@ -48,11 +48,11 @@ class Allowance {
   /// `bytes` more for a call of `share`. BUSY, and nothing taken, where all hold too much together or those
   /// of the share do; a call alone always passes.
   Status Take(int64_t bytes, const std::string& share, Held* held) {
-    if (held_.fetch_add(bytes) + bytes <= unasked_) {
+    for (int64_t before = held_.load(); before + bytes <= unasked_;) {
+      if (!held_.compare_exchange_weak(before, before + bytes)) continue;
       held->bytes += bytes;
       return {};
     }
-    held_.fetch_sub(bytes);
     return TakeCounted(bytes, share, held);
   }
   /// Takes bytes only while they are within the limit, whoever asks; whether it did. For what calls can do

@@ -215,7 +215,7 @@ absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport
 }
 
 // gRPC closes a connection for the third. Those that were read with it are skipped: it would close it anew
-// for each, which takes some ten microseconds and a kilobyte.
+// for each, at far more time and memory than a ping that is answered.
 void grpc_chttp2_add_ping_strike(grpc_chttp2_transport* transport) {
   auto& strikes = tilewire::rpc::strikes;
   const uint64_t ends = tilewire::rpc::transport_ends.load(std::memory_order_relaxed);
