@@ -93,8 +93,13 @@ class Holders(unittest.TestCase):
     def honest(self, server):
         return server.call("rmse", self.file, self.file)
 
-    def attack(self, name, streams, limit, hold, *flags):
-        """`hold(server, ended)` holds something by so many streams and returns once ended() of them are."""
+    def attack(self, name, streams, limit, hold, *flags, reasons=("IDLE",)):
+        """`hold(server, ended)` holds something by so many streams and returns once ended() of them are, each for one of `reasons`."""
+        def refused(server, reason):
+            return server.metric(f'tilewire_refusals_total{{reason="{reason}"')
+
+        def ended(server):
+            return sum(refused(server, reason) for reason in reasons)
         # Without shares of places, which would keep the attackers from holding them all.
         with serving("--max-in-flight", str(PLACES), "--shared-in-flight", "0", "--block-bytes", str(CHUNK), *flags) as server:
             usual = [self.honest(server) for _ in range(5)]
@@ -109,7 +114,7 @@ class Holders(unittest.TestCase):
             caller.start()
             try:
                 for i in range(rounds):
-                    hold(server, lambda before=i * streams: server.metric('tilewire_refusals_total{reason="IDLE"') - before)
+                    hold(server, lambda before=i * streams: ended(server) - before)
             finally:
                 over.set()
                 caller.join()
@@ -119,7 +124,9 @@ class Holders(unittest.TestCase):
             row(name, server, calls, back)
             self.assertTrue(calls)
             self.assertNotIn(None, calls, "an honest call was not answered")
-            self.assertEqual(server.metric('tilewire_refusals_total{reason="IDLE"'), rounds * streams)
+            self.assertEqual(ended(server), rounds * streams)
+            for reason in reasons:
+                self.assertGreater(refused(server, reason), 0, reason)
             self.assertEqual(server.end(), 0, server.log)
             server.reader.join()
             named = sum(limit in line for line in server.idle)
@@ -172,7 +179,8 @@ class Holders(unittest.TestCase):
                 for _ in range(1080 // connections):
                     attacker.begin()
             self.ended(server, count, 1080)
-        self.attack("D4 headers", 1080, "no first message", hold, "--idle-seconds", SECONDS)
+        # BUSY: a caller alone has no more than 13/16 of these places.
+        self.attack("D4 headers", 1080, "no first message", hold, "--idle-seconds", SECONDS, reasons=("IDLE", "BUSY"))
 
 
 if __name__ == "__main__":
