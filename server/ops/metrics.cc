@@ -139,6 +139,11 @@ void Metrics::AddConnectionSeries() {
                     .Register(*registry_);
   for (size_t i = 0; i < rpc::kEndingNames.size(); ++i)
     connections_ended_[i] = &ended.Add({{"reason", std::string(rpc::kEndingNames[i])}});
+  messages_refused_ = &BuildCounter()
+                           .Name("tilewire_messages_refused_total")
+                           .Help("Messages on their way that were refused, as too much of such was here")
+                           .Register(*registry_)
+                           .Add({});
   auto& windows = BuildCounter()
                       .Name("tilewire_connections_window_total")
                       .Help("Connections by the windows they got, as far as distance was looked at")

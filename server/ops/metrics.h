@@ -110,6 +110,7 @@ class Metrics : public rpc::CallObserver {
   void OnConnectionClosed() override;
   void OnConnectionRefused(rpc::Refusal why) override;
   void OnConnectionEnded(rpc::Ending why) override;
+  void OnMessageRefused() override { messages_refused_->Increment(); }
   void OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) override;
   void OnCredentials(const rpc::CredentialState& state) override { credentials_.Set(state); }
   void OnNotice(std::string_view text) override;
@@ -147,6 +148,7 @@ class Metrics : public rpc::CallObserver {
   prometheus::Counter* connections_opened_ = nullptr;
   std::array<prometheus::Counter*, rpc::kRefusalNames.size()> connections_refused_{};
   std::array<prometheus::Counter*, rpc::kEndingNames.size()> connections_ended_{};
+  prometheus::Counter* messages_refused_ = nullptr;
   std::array<prometheus::Counter*, rpc::kWindowClassNames.size()> connections_windows_{};
   prometheus::Counter* connections_narrowed_ = nullptr;
   const std::shared_ptr<AuditLog> audit_;  // may be null

@@ -30,10 +30,12 @@ Result<std::unique_ptr<GrpcServers>> GrpcServers::Start(CallContext* shared,
     shared->observer->OnWarning("windows of connections from afar are left to the probe of gRPC " +
                                 grpc::Version() + ": only 1.51, as a shared library, takes ours");
   ReadAccounts::OfProcess().SetAsked(SeesReads());
+  const ReceiveLimits& receive = options.receive;
+  LimitMessagesOnWay(MessagesOnWayBytes(receive.quota), WideMessagesOnWayBytes(receive));
   if (!SeesReads())
     shared->observer->OnWarning(
-        "headers without an end, and streams that are reset at once, are read as gRPC " + grpc::Version() +
-        " does: only 1.51, as a shared library, is bounded");
+        "headers without an end, streams that are reset at once, and messages in pieces are read as gRPC " +
+        grpc::Version() + " does: only 1.51, as a shared library, is bounded");
   TILEWIRE_RETURN_IF_ERROR(servers->StartOne(kNear));
   return servers;
 }

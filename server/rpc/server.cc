@@ -126,6 +126,7 @@ void ServerImpl::LookAfter(TimePoint now) {
     shared_.observer->OnConnectionEnded(Ending::kHeader);
   for (; told_.streams != refused.streams; ++told_.streams)
     shared_.observer->OnConnectionEnded(Ending::kFailedCalls);
+  for (; told_.messages != refused.messages; ++told_.messages) shared_.observer->OnMessageRefused();
 }
 
 void ServerImpl::StartProbe() {

@@ -25,6 +25,7 @@ class RecordingObserver final : public rpc::CallObserver {
   void OnConnectionClosed() override { closed_.fetch_add(1); }
   void OnConnectionRefused(rpc::Refusal) override { refused_.fetch_add(1); }
   void OnConnectionEnded(rpc::Ending) override { ended_.fetch_add(1); }
+  void OnMessageRefused() override { messages_refused_.fetch_add(1); }
   void OnConnectionWindow(rpc::WindowClass needed, rpc::WindowClass given) override {
     windows_[static_cast<size_t>(given)].fetch_add(1);
     if (given != needed) narrowed_.fetch_add(1);
@@ -38,6 +39,7 @@ class RecordingObserver final : public rpc::CallObserver {
   int closed() const { return closed_.load(); }
   int refused() const { return refused_.load(); }
   int ended() const { return ended_.load(); }
+  int messages_refused() const { return messages_refused_.load(); }
   std::vector<rpc::CallRecord> records() const {
     std::lock_guard lock(mutex_);
     return records_;
@@ -55,7 +57,8 @@ class RecordingObserver final : public rpc::CallObserver {
     told_.emplace_back(text);
   }
 
-  std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0}, narrowed_{0};
+  std::atomic<int> started_{0}, opened_{0}, closed_{0}, refused_{0}, ended_{0}, narrowed_{0},
+      messages_refused_{0};
   std::array<std::atomic<int>, rpc::kWindowClasses> windows_{};
   mutable std::mutex mutex_;
   std::vector<rpc::CallRecord> records_;

@@ -242,6 +242,7 @@ TEST_F(MetricsTest, ConnectionsByWhatBecameOfThem) {
   Metrics metrics("1", "cpu", nullptr);
   for (int i = 0; i < 3; ++i) metrics.OnConnectionOpened();
   metrics.OnConnectionEnded(rpc::Ending::kMemory);
+  metrics.OnMessageRefused();
   metrics.OnConnectionClosed();
   metrics.OnConnectionRefused(rpc::Refusal::kPeer);
   const std::string text = metrics.Render();
@@ -251,6 +252,7 @@ TEST_F(MetricsTest, ConnectionsByWhatBecameOfThem) {
   Has(text, R"(tilewire_connections_refused_total{reason="full"} 0)");
   Has(text, R"(tilewire_connections_ended_total{reason="memory"} 1)");
   Has(text, R"(tilewire_connections_ended_total{reason="failed_calls"} 0)");
+  Has(text, "tilewire_messages_refused_total 1");
   Has(text, "tilewire_log_lines_dropped_total 0");
 }
 

@@ -78,6 +78,12 @@ TEST_F(Recent, AreNoneInALargeMessage) {
   Bring(0, 0, 1);
   EXPECT_GT(calls_.In(1 << 20, &account_, (5 << 20) + (64 << 10)).light, 0);
   EXPECT_EQ(calls_.In(1 << 20, &account_, (5 << 20) + (64 << 10) + 1).light, 0);
+  account_.behind = TimePoint{};
+  account_.coming = 200;
+  EXPECT_EQ(calls_.In(1 << 20, &account_, (5 << 20) + (128 << 10)).light, 0)
+      << "nor among those on their way";
+  EXPECT_FALSE(behind());
+  account_.coming = 0;
   Bring(0, 0);
   EXPECT_EQ(calls_.In(1 << 20, &account_, 5 << 20).light, 0) << "forgotten";
   Bring(10, 10 * 4000);

@@ -37,6 +37,8 @@ class ConnectionObserver {
   virtual void OnConnectionRefused(Refusal why) { (void)why; }
   /// One that was opened is ended by the server; its OnConnectionClosed follows.
   virtual void OnConnectionEnded(Ending why) { (void)why; }
+  /// A message of which more came than there is room for was refused, with its call.
+  virtual void OnMessageRefused() {}
   /// Which windows one that was opened gets, and which ones its distance asks for.
   virtual void OnConnectionWindow(WindowClass needed, WindowClass given) {
     (void)needed;

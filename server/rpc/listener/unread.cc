@@ -59,7 +59,7 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account, int64_t
     read_then_ = read_bytes;
   const bool in_a_message = read_then_ && static_cast<double>(read_bytes - *read_then_) > kLightBytes;
   lies_ = much && !in_a_message;
-  const bool heavy = account->brings_heavy(), behind = much && (much_then || !heavy);
+  const bool heavy = account->brings_heavy(), behind = !in_a_message && much && (much_then || !heavy);
   if (behind) account->behind.store(then_ + kBehind, std::memory_order_relaxed);
   if (heavy) {
     const bool lately = then_ < account->behind.load(std::memory_order_relaxed);
@@ -67,7 +67,8 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account, int64_t
     const double under_way = std::min(coming, std::max(kFewComing, kMost * calls_));
     return {.heavy = lately ? std::max(Guess(unread_bytes, requests_, kMost), under_way) : 0};
   }
-  const double light = in_a_message ? 0 : GuessLight(unread_bytes);
+  if (in_a_message) return {};  // and so are those on their way
+  const double light = GuessLight(unread_bytes);
   return {.light = behind ? std::max(light, coming) : light};
 }
 

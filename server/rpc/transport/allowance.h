@@ -85,8 +85,8 @@ class Allowance {
   void CountLocked(int64_t bytes, const std::string& share, Held* held) TILEWIRE_REQUIRES(mutex_);
 
   const std::string what_, share_of_;
-  int64_t limit_ = 0;
-  int64_t unasked_ = 0;  ///< the first quarter
+  std::atomic<int64_t> limit_{0};
+  std::atomic<int64_t> unasked_{0};  ///< the first quarter
   std::atomic<int64_t> held_{0};
   mutable Mutex mutex_;
   std::unordered_map<std::string, int64_t> counted_ TILEWIRE_GUARDED_BY(mutex_);  ///< by share; none has 0

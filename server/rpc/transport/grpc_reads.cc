@@ -166,7 +166,8 @@ bool SeesReads() {
 
 ReadsRefused RefusedReads() {
   return {.headers = refused_headers.load(std::memory_order_relaxed),
-          .streams = refused_streams.load(std::memory_order_relaxed)};
+          .streams = refused_streams.load(std::memory_order_relaxed),
+          .messages = RefusedMessages()};
 }
 
 }  // namespace tilewire::rpc

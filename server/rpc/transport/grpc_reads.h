@@ -14,12 +14,18 @@ inline constexpr uint32_t kMostMetadataBytes = 8 << 10;
 /// Whether this gRPC is so seen: all servers and clients of this process.
 bool SeesReads();
 
-/// Connections that were ended so, since the process began.
+/// How much of messages that have not come whole may be here, of connections from near by and of those from
+/// afar, for all servers of this process: MessagesOnWay. Thread-safe.
+void LimitMessagesOnWay(int64_t near_bytes, int64_t wide_bytes);
+
+/// Connections that were ended so, and messages, with their calls, since the process began.
 struct ReadsRefused {
-  uint64_t headers = 0;  ///< UnfinishedHeaders
-  uint64_t streams = 0;  ///< ConnectionAccount::BeginStream
+  uint64_t headers = 0;   ///< UnfinishedHeaders
+  uint64_t streams = 0;   ///< ConnectionAccount::BeginStream
+  uint64_t messages = 0;  ///< MessagesOnWay
 };
 /// Thread-safe.
 ReadsRefused RefusedReads();
+uint64_t RefusedMessages();
 
 }  // namespace tilewire::rpc

@@ -1,6 +1,7 @@
 // How much memory gRPC may bind for messages that come in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "server/base/limits.h"
@@ -18,6 +19,12 @@ static_assert(kTransportMessageBytes > kMaxMessageBytes && kTransportMessageByte
 /// `--receive-window`.
 inline constexpr int64_t kDefaultReceiveWindowBytes = 128 * kKiB;
 
+/// What may be here of messages that have not come whole: more than streams may have of a quota, so that
+/// whoever keeps to that is never refused for this, and less than gRPC has, which ends any of them beyond.
+constexpr int64_t MessagesOnWayBytes(int64_t quota) {
+  return quota / 4 * 3;
+}
+
 /// Bytes.
 struct ReceiveLimits {
   int64_t quota = kDefaultReceiveQuotaBytes;  ///< over all connections; beyond it gRPC ends streams at random
@@ -26,5 +33,11 @@ struct ReceiveLimits {
   /// Of connections from afar, for wide windows, beside the quota; 0: all connections have the same window.
   int64_t distance_bytes = 0;
 };
+
+/// The same of connections from afar: the smallest of their windows have room for twice as much of messages,
+/// all others for less than this.
+constexpr int64_t WideMessagesOnWayBytes(const ReceiveLimits& limits) {
+  return std::min(limits.distance_bytes, std::max(limits.quota, limits.distance_bytes / 3));
+}
 
 }  // namespace tilewire::rpc
