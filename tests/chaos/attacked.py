@@ -14,8 +14,18 @@ import urllib.request
 
 import proxied
 
-OPTIONS = argparse.Namespace(tilewired="", tilewire="", device="cpu", report=False, scale=1, seconds=0, haproxy=False)
+OPTIONS = argparse.Namespace(tilewired="", tilewire="", device="cpu", report=False, scale=1, seconds=0, haproxy=False, processes=0)
+ALL_CORES = os.sched_getaffinity(0)
 ROWS = []  # of the table that --report prints
+
+
+def on_cores_of(who):
+    """What this thread starts from now on runs there: server, callers and attackers apart where --processes says so and there are eight."""
+    cores = sorted(ALL_CORES)
+    quarter = len(cores) // 4
+    if OPTIONS.processes and quarter >= 2:
+        parts = {"server": cores[:quarter], "callers": cores[quarter:2 * quarter], "attackers": cores[2 * quarter:]}
+        os.sched_setaffinity(0, parts[who])
 
 
 def peak(process):
@@ -44,7 +54,9 @@ class Server:
         environment = dict(os.environ)
         # What is freed shall be gone, as without the sanitizer.
         environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
+        on_cores_of("server")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        on_cores_of("callers")
         self.log, self.idle = [], []
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -137,7 +149,7 @@ def serving(*flags, files=None, device_bytes="64MiB"):
 
 
 def main(name):
-    """Runs a program of tests: NAME TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N] [--seconds N]."""
+    """Runs a program of tests: NAME TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N] [--seconds N] [--processes N]."""
     parser = argparse.ArgumentParser()
     parser.add_argument("tilewired")
     parser.add_argument("tilewire")
@@ -145,6 +157,7 @@ def main(name):
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--scale", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--processes", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     _, rest = parser.parse_known_args(namespace=OPTIONS)
     if OPTIONS.haproxy and not proxied.program():

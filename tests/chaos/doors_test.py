@@ -1,13 +1,14 @@
 """Clients without credentials against a whole server: what they cost it, and what others notice.
 
-    doors_test.py TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N] [--seconds N]
+    doors_test.py TILEWIRED TILEWIRE [--device cuda] [--haproxy] [--report] [--scale N] [--seconds N] [--processes N]
 
 Each attack runs against a fresh server that is allowed so much memory beyond what it has when idle. The server must
 live, stay within that and a margin, answer a small call during the attack and after it, and drain. --scale
 multiplies the attacks; --seconds bounds rapid resets by time, however many that are; --report prints figures; --haproxy puts HAProxy
-before the server, as deploy/ ships it.
+before the server, as deploy/ ships it; --processes has bursts from so many, on cores of their own where there are eight.
 """
 import contextlib
+import multiprocessing
 import resource
 import threading
 import time
@@ -15,7 +16,7 @@ import unittest
 
 import http2
 import proxied
-from attacked import OPTIONS, honest_calls, main, peak, row, serving
+from attacked import OPTIONS, honest_calls, main, on_cores_of, peak, row, serving
 
 MIB = 1 << 20
 ALLOWED = 192 * MIB  # beyond the idle server
@@ -145,6 +146,11 @@ def again_and_again(address, connections, seconds, attack):
 
 def one_after_the_other(address, name, connections, seconds):
     """Bursts on connections that are closed at once. Returns how many that were."""
+    if OPTIONS.processes:
+        on_cores_of("attackers")
+        with multiprocessing.get_context("spawn").Pool(OPTIONS.processes) as pool:
+            on_cores_of("callers")
+            return sum(pool.starmap(one_after_the_other, [(address, name, 1, seconds)] * OPTIONS.processes))
     all_of_it = burst(name)
     return len(again_and_again(address, connections, seconds, lambda connection, _: connection.send(all_of_it)))
 
