@@ -7,6 +7,7 @@
 
 #include "server/rpc/transport/grpc_reads.h"
 #include "tests/bench/http2_frames.h"
+#include "tests/integration/doors.h"
 #include "tests/integration/framed.h"
 #include "tests/integration/helpers.h"
 
@@ -66,8 +67,8 @@ class Halves : public Framed {
  public:
   static constexpr uint32_t kBytes = 8'000'000;
 
-  Halves(const std::string& address, uint32_t streams)
-      : Framed(rpc::FileDescriptor(http2::Connect(address))) {
+  /// From an address of its own, as shares are by address.
+  Halves(const std::string& address, uint32_t streams) : Framed(Connect(address, "127.0.0.2")) {
     Send(http2::ClientGreeting(1 << 20));
     for (uint32_t i = 0; i < streams; ++i) {
       const uint32_t stream = 2 * i + 1;
@@ -193,13 +194,16 @@ TEST(ReceiveMessages, OfWhoSendsThemAllButTheirEnds) {
   options.rpc.listen = {"127.0.0.1:0"};
   TestServer server(options);
   rpc::LimitMessagesOnWay(32 * kMiB, 32 * kMiB);  // far less than gRPC's own limit, beyond which it ends any
-  for (int time = 1; time <= 2; ++time) {         // what was held is given back
-    constexpr int kStreams = 16;                  // 128 MB, of which there is room for 26 MiB
+  int all_refused = 0;
+  for (int time = 0; time < 2; ++time) {  // what was held is given back
+    constexpr int kStreams = 16;          // 128 MB, of which there is room for 26 MiB
     Halves halves(server.address(), kStreams);
     const int refused = halves.SendAll();
     EXPECT_GE(refused, 12);
-    EXPECT_LE(refused, 14) << "as soon as one has gone there is room for what the others send";
-    EXPECT_TRUE(Eventually([&] { return server.observer().messages_refused() == time * refused; }));
+    EXPECT_LT(refused, kStreams) << "as soon as one has gone there is room for what the others send";
+    all_refused += refused;
+    // What was sent last may be refused only now.
+    EXPECT_TRUE(Eventually([&] { return server.observer().messages_refused() >= all_refused; }));
     EXPECT_NE(halves.told().find("messages on their way of one caller hold "), std::string::npos);
     ExpectGoodCalls(server);
   }

@@ -111,6 +111,19 @@ TEST_F(Recent, AreNoneWhereAStreamBringsMuchBesideThem) {
   EXPECT_EQ(Light(4 << 20), 0);
 }
 
+TEST_F(Recent, AreAsLargeAsWhatIsReadForThem) {
+  for (int i = 0; i < 100; ++i) {
+    account_.carried += 10 * 40'000;
+    Bring(10, 0, 1);
+  }
+  EXPECT_NEAR(Light(400'000), 10, 0.1) << "refused, or of streams without a message";
+  for (int i = 0; i < 100; ++i) {
+    account_.carried += 10 * 80'000;
+    Bring(10, 0, 1);
+  }
+  EXPECT_EQ(Light(400'000), 0) << "and no light ones";
+}
+
 TEST_F(Recent, OfWhomMuchLiesUnreadThoseAreInItWhoseMessagesAreOnTheirWay) {
   Bring(10, 10 * 4000);
   account_.coming = 70;

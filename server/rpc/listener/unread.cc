@@ -35,6 +35,8 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   const double calls = gained(&calls_then_, account.calls),
                requests = gained(&requests_then_, account.requests);
   const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
+  // Whoever refuses calls, or ends them before their messages, has not taken what else was read of them.
+  const double light_bytes = std::max(bytes, gained(&carried_then_, account.carried));
   nothing_came_ = calls == 0 && bytes == 0;
   heavy_ = account.brings_heavy();
   if (!nothing_came_) came_ = now;
@@ -44,6 +46,7 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   calls_ += (calls / seconds - calls_) * weight;
   requests_ += (requests / seconds - requests_) * weight;
   bytes_ += (bytes / seconds - bytes_) * weight;
+  light_bytes_ += (light_bytes / seconds - light_bytes_) * weight;
 }
 
 bool RecentCalls::MayBeInAMessage(int64_t unread_bytes) const {
@@ -65,20 +68,21 @@ Unread RecentCalls::In(int64_t unread_bytes, ConnectionAccount* account, int64_t
     const bool lately = then_ < account->behind.load(std::memory_order_relaxed);
     // Who opens many that never come has few; who is served has those that are under way.
     const double under_way = std::min(coming, std::max(kFewComing, kMost * calls_));
-    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_, kMost), under_way) : 0};
+    return {.heavy = lately ? std::max(Guess(unread_bytes, requests_, bytes_, kMost), under_way) : 0};
   }
   if (in_a_message) return {};  // and so are those on their way
   const double light = GuessLight(unread_bytes);
   return {.light = behind ? std::max(light, coming) : light};
 }
 
-double RecentCalls::Guess(int64_t unread_bytes, double calls, double most_seconds) const {
-  if (bytes_ <= 0) return 0;
-  return std::min(static_cast<double>(unread_bytes) * calls / bytes_, most_seconds * calls_);
+double RecentCalls::Guess(int64_t unread_bytes, double calls, double bytes, double most_seconds) const {
+  if (bytes <= 0) return 0;
+  return std::min(static_cast<double>(unread_bytes) * calls / bytes, most_seconds * calls_);
 }
 
 double RecentCalls::GuessLight(int64_t unread_bytes) const {
-  return calls_ < kFew || bytes_ > calls_ * kLightBytes ? 0 : Guess(unread_bytes, calls_, kMostLight);
+  if (calls_ < kFew || light_bytes_ > calls_ * kLightBytes) return 0;
+  return Guess(unread_bytes, calls_, light_bytes_, kMostLight);
 }
 
 }  // namespace tilewire::rpc

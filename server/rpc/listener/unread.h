@@ -40,11 +40,11 @@ class RecentCalls {
 
  private:
   /// As many of such as came, `calls` a second, as such bytes bring, and no more than come in `most_seconds`.
-  double Guess(int64_t unread_bytes, double calls, double most_seconds) const;
+  double Guess(int64_t unread_bytes, double calls, double bytes, double most_seconds) const;
   double GuessLight(int64_t unread_bytes) const;
 
-  double calls_ = 0, requests_ = 0, bytes_ = 0;
-  uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0;  ///< as of the last time
+  double calls_ = 0, requests_ = 0, bytes_ = 0, light_bytes_ = 0;
+  uint64_t calls_then_ = 0, requests_then_ = 0, bytes_then_ = 0, carried_then_ = 0;  ///< as of the last time
   TimePoint then_{}, came_{};
   bool much_then_ = false, nothing_came_ = false, heavy_ = false;
   bool lies_ = false;                 ///< much lay unread the last time, and was not of a large message

@@ -4,6 +4,7 @@
 #include <absl/strings/string_view.h>
 #include <dlfcn.h>
 #include <grpc/slice.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <string>
@@ -79,6 +80,12 @@ MessagesOnWay::Share ShareOfMessages(grpc_chttp2_transport* transport) {
   return {.allowance = account->window > 0 ? &OfProcess().wide : &OfProcess().near, .name = PeerGroup(peer)};
 }
 
+/// gRPC 1.51 reads into blocks that begin with the count of who uses them; what is small has none.
+MessagesOnWay::Block BlockOf(const grpc_slice& piece) {
+  if (reinterpret_cast<uintptr_t>(piece.refcount) <= 1) return {};
+  return {.at = piece.refcount, .bytes = static_cast<int64_t>(malloc_usable_size(piece.refcount))};
+}
+
 }  // namespace
 
 void LimitMessagesOnWay(int64_t near_bytes, int64_t wide_bytes) {
@@ -102,8 +109,8 @@ absl::Status grpc_chttp2_data_parser_parse(void* parser, grpc_chttp2_transport* 
   if (library.is_seen) {
     const std::string_view bytes(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(piece)),
                                  GRPC_SLICE_LENGTH(piece));
-    if (const auto status =
-            OfProcess().on_way.Came(stream, bytes, [&] { return ShareOfMessages(transport); });
+    if (const auto status = OfProcess().on_way.Came(
+            stream, bytes, [&] { return BlockOf(piece); }, [&] { return ShareOfMessages(transport); });
         !status.ok()) {
       refused_messages.fetch_add(1, std::memory_order_relaxed);
       // With a status of its own gRPC tells it the caller, and reads no more of the stream.

@@ -1,8 +1,11 @@
 #include "server/rpc/transport/messages_on_way.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewire::rpc {
+
+constinit thread_local const void* MessagesOnWay::counted = nullptr;
 
 bool MessagesOnWay::IsWhole(std::string_view piece) {
   Message message;
@@ -26,27 +29,28 @@ bool MessagesOnWay::Message::Advance(std::string_view piece) {
   return ended;
 }
 
-Status MessagesOnWay::CameInPieces(Shard* shard, Stream stream, std::string_view piece,
+Status MessagesOnWay::CameInPieces(Shard* shard, Stream stream, std::string_view piece, Block block,
                                    const ShareOf& share_of) {
   const MutexLock lock(shard->mutex);
   const auto at = shard->messages.try_emplace(stream).first;
   Message& message = at->second;
-  if (message.Advance(piece)) Return(&message);
+  if (message.Advance(piece)) {
+    Return(&message);
+    counted = nullptr;  // if at all, for that one
+  }
   if (message.prefix == 0) {
     shard->messages.erase(at);
     shard->Counted();
     return {};
   }
   shard->Counted();
-  const int64_t counted = std::max<int64_t>(0, message.came - kLittleBytes);
-  const int64_t more = (counted + kStepBytes - 1) / kStepBytes * kStepBytes - message.held.bytes;
-  if (more <= 0) return {};
+  if (block.bytes == 0 || std::exchange(counted, block.at) == block.at) return {};
   if (!message.is_asked) {
     message.is_asked = true;
     message.share = share_of();
   }
   if (message.share.allowance == nullptr) return {};
-  Status status = message.share.allowance->Take(more, message.share.name, &message.held);
+  Status status = message.share.allowance->Take(block.bytes, message.share.name, &message.held);
   // gRPC lets go of it with its call, at once, and it is not to cost others of its share theirs.
   if (!status.ok()) Return(&message);
   return status;

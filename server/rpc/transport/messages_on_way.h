@@ -18,8 +18,9 @@ namespace tilewire::rpc {
 
 /// gRPC 1.51 looks at a message's size only when all of it is here, and until then binds what has come, for
 /// as many streams as there are. Here each message is followed by the length that it begins with, and what
-/// has come of those that are not whole counts: no share has so much that others find nothing (Allowance).
-/// Most messages come whole, at once, and cost nothing. Thread-safe; of one stream at a time.
+/// has come of those that are not whole counts, by the blocks of memory that it keeps, as a byte of one keeps
+/// all of it: no share has so much that others find nothing (Allowance). Most messages come whole, at once,
+/// and cost nothing. Thread-safe; of one stream at a time.
 class MessagesOnWay {
  public:
   using Stream = const void*;
@@ -30,18 +31,20 @@ class MessagesOnWay {
   };
   /// Asked once a stream at most.
   using ShareOf = std::function<Share()>;
-  /// Of a message may come without being counted: as much as windows are wide.
-  static constexpr int64_t kLittleBytes = 128 << 10;
-  /// And then counts in steps.
-  static constexpr int64_t kStepBytes = 64 << 10;
+  /// Memory that pieces lie in, and of how many bytes it is.
+  struct Block {
+    const void* at = nullptr;
+    int64_t bytes = 0;
+  };
 
-  /// The next piece of a stream's messages, each behind the five bytes that gRPC puts before it. BUSY where
-  /// that is too much: then nothing of it counts any more, and nothing more of the stream is to come.
-  template <typename F>
-  Status Came(Stream stream, std::string_view piece, const F& share_of) {
+  /// The next piece of a stream's messages, each behind the five bytes that gRPC puts before it, and the
+  /// block that it lies in, which counts once where pieces of it come one after the other. BUSY where that is
+  /// too much: then nothing of it counts any more, and nothing more of the stream is to come.
+  template <typename B, typename F>
+  Status Came(Stream stream, std::string_view piece, const B& block_of, const F& share_of) {
     Shard& shard = Of(stream);
     if (shard.none() && IsWhole(piece)) return {};
-    return CameInPieces(&shard, stream, piece, share_of);
+    return CameInPieces(&shard, stream, piece, block_of(), share_of);
   }
   /// There is no such stream any more.
   void Forget(Stream stream);
@@ -71,12 +74,14 @@ class MessagesOnWay {
 
   static bool IsWhole(std::string_view piece);
   static void Return(Message* message);
-  static Status CameInPieces(Shard* shard, Stream stream, std::string_view piece, const ShareOf& share_of);
+  static Status CameInPieces(Shard* shard, Stream stream, std::string_view piece, Block block,
+                             const ShareOf& share_of);
   Shard& Of(Stream stream) {
     constexpr uintptr_t kLeastBytes = 512;  // that streams are apart, more or less
     return shards_[reinterpret_cast<uintptr_t>(stream) / kLeastBytes % shards_.size()];
   }
 
+  static constinit thread_local const void* counted;  ///< the block that the thread has counted last
   std::array<Shard, 64> shards_;
 };
 
