@@ -109,8 +109,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     what == 0 ? CheckSet(text) : CheckUnsigned(text);
     return 0;
   }
-  const size_t header = std::min<size_t>(input.Byte(), input.rest().size());
+  const size_t most = input.Byte();  // before what is left is asked for
   const auto rest = input.rest();
+  const size_t header = std::min(most, rest.size());
   const auto split = rest.begin() + static_cast<std::ptrdiff_t>(header);
   CheckSigned(std::string(rest.begin(), split), std::string(split, rest.end()));
   return 0;
