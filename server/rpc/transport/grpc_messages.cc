@@ -69,9 +69,11 @@ ProcessMessages& OfProcess() {
   return *all;
 }
 
+std::atomic<bool> are_limited{false};
 std::atomic<uint64_t> refused_messages{0};
 
 MessagesOnWay::Share ShareOfMessages(grpc_chttp2_transport* transport) {
+  if (!are_limited) return {};  // servers that are not ours
   const auto& library = MessageReading::OfLibrary();
   const std::string peer(library.peer_of(library.endpoint_of(transport)));
   if (peer == "unix:") return {.allowance = &OfProcess().near, .name = PeerGroup(peer)};
@@ -91,6 +93,7 @@ MessagesOnWay::Block BlockOf(const grpc_slice& piece) {
 void LimitMessagesOnWay(int64_t near_bytes, int64_t wide_bytes) {
   OfProcess().near.SetLimit(near_bytes);
   OfProcess().wide.SetLimit(wide_bytes);
+  are_limited = true;
 }
 
 uint64_t RefusedMessages() {
