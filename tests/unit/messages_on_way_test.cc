@@ -84,6 +84,10 @@ TEST_F(MessagesOnWayTest, PiecesCountByTheBlocksThatTheyKeep) {
   EXPECT_EQ(allowance_.held(), 0) << "whole";
   ASSERT_TRUE(CameIn(kBlock, 0, Prefix(1000)).ok());
   EXPECT_EQ(allowance_.held(), kBlock) << "the next one, in the same block";
+  on_way_.Forget(&streams_[0]);
+  EXPECT_EQ(allowance_.held(), 0);
+  ASSERT_TRUE(CameIn(kBlock, 2, Prefix(1000)).ok());
+  EXPECT_EQ(allowance_.held(), kBlock) << "another one that is where that was";
 }
 
 TEST_F(MessagesOnWayTest, ThoseThatLieInNoneDoNot) {
@@ -135,7 +139,7 @@ TEST_F(MessagesOnWayTest, OfNobodysAccountNothingCounts) {
     ASSERT_TRUE(on_way_
                     .Came(
                         &streams_[0], piece,
-                        [&] { return MessagesOnWay::Block{.at = &piece, .bytes = 1 + i}; },
+                        [&] { return MessagesOnWay::Block{.at = piece.data() + i, .bytes = 1}; },
                         [] { return MessagesOnWay::Share{}; })
                     .ok());
   EXPECT_EQ(allowance_.held(), 0);

@@ -39,7 +39,8 @@ class RecentCalls {
   bool MayBeInAMessage(int64_t unread_bytes) const;
 
  private:
-  /// As many of such as came, `calls` a second, as such bytes bring, and no more than come in `most_seconds`.
+  /// As many of such as came, `calls` a second in `bytes`, as such bytes bring, and no more than come in
+  /// `most_seconds`.
   double Guess(int64_t unread_bytes, double calls, double bytes, double most_seconds) const;
   double GuessLight(int64_t unread_bytes) const;
 

@@ -34,10 +34,7 @@ Status MessagesOnWay::CameInPieces(Shard* shard, Stream stream, std::string_view
   const MutexLock lock(shard->mutex);
   const auto at = shard->messages.try_emplace(stream).first;
   Message& message = at->second;
-  if (message.Advance(piece)) {
-    Return(&message);
-    counted = nullptr;  // if at all, for that one
-  }
+  if (message.Advance(piece)) Return(&message);
   if (message.prefix == 0) {
     shard->messages.erase(at);
     shard->Counted();
@@ -68,7 +65,9 @@ void MessagesOnWay::Forget(Stream stream) {
 }
 
 void MessagesOnWay::Return(Message* message) {
-  if (message->held.bytes > 0) message->share.allowance->Return(message->share.name, &message->held);
+  if (message->held.bytes == 0) return;
+  message->share.allowance->Return(message->share.name, &message->held);
+  counted = nullptr;  // perhaps for that one, and another block may soon be where it was
 }
 
 }  // namespace tilewire::rpc
