@@ -32,10 +32,10 @@ Result<std::unique_ptr<GrpcServers>> GrpcServers::Start(CallContext* shared,
   ReadAccounts::OfProcess().SetAsked(SeesReads());
   const ReceiveLimits& receive = options.receive;
   LimitMessagesOnWay(MessagesOnWayBytes(receive.quota), WideMessagesOnWayBytes(receive));
-  if (!SeesReads())
+  if (!SeesReads() || !SeesMessages())
     shared->observer->OnWarning(
         "headers without an end, streams that are reset at once, and messages in pieces are read as gRPC " +
-        grpc::Version() + " does: only 1.51, as a shared library, is bounded");
+        grpc::Version() + " does: only Debian's 1.51, as a shared library, is bounded");
   TILEWIRE_RETURN_IF_ERROR(servers->StartOne(kNear));
   return servers;
 }

@@ -16,8 +16,8 @@ set(rpc_listener
 # The kernel's header and the C library's have the same names.
 set_source_files_properties(rpc/listener/tcp_facts.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(rpc_transport
-    rpc/transport/allowance.cc rpc/transport/awaited.cc rpc/transport/crew.cc rpc/transport/crew_threads.cc rpc/transport/door.cc rpc/transport/given_window.cc rpc/transport/grpc_messages.cc rpc/transport/grpc_reads.cc rpc/transport/health_service.cc
-    rpc/transport/idle_watch.cc rpc/transport/messages_on_way.cc rpc/transport/queue_thread.cc rpc/transport/self_probe.cc rpc/transport/shared_queue.cc rpc/transport/slices.cc rpc/transport/streams_read.cc
+    rpc/transport/allowance.cc rpc/transport/awaited.cc rpc/transport/blocks_kept.cc rpc/transport/crew.cc rpc/transport/crew_threads.cc rpc/transport/door.cc rpc/transport/given_window.cc rpc/transport/grpc_messages.cc rpc/transport/grpc_reads.cc rpc/transport/health_service.cc
+    rpc/transport/idle_watch.cc rpc/transport/messages_on_way.cc rpc/transport/queue_thread.cc rpc/transport/refused_calls.cc rpc/transport/self_probe.cc rpc/transport/shared_queue.cc rpc/transport/slices.cc rpc/transport/streams_read.cc
     rpc/transport/tls_credentials.cc rpc/transport/transport.cc rpc/transport/unfinished_headers.cc)
 set(rpc_calls
     rpc/calls/arrays.cc rpc/calls/backlog.cc rpc/calls/call.cc rpc/calls/call_job.cc rpc/calls/cancellation.cc rpc/calls/describe.cc

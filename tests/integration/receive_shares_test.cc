@@ -1,11 +1,9 @@
 // One caller who takes no replies, or opens streams and sends nothing: others find room for their calls.
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "server/rpc/transport/grpc_reads.h"
 #include "tests/bench/http2_frames.h"
 #include "tests/integration/doors.h"
 #include "tests/integration/framed.h"
@@ -62,79 +60,6 @@ class Hoarder : public Framed {
   size_t window_ = 65535;  ///< of the connection
 };
 
-/// By hand: begins large messages, all at once, and sends all of each but its end.
-class Halves : public Framed {
- public:
-  static constexpr uint32_t kBytes = 8'000'000;
-
-  /// From an address of its own, as shares are by address.
-  Halves(const std::string& address, uint32_t streams) : Framed(Connect(address, "127.0.0.2")) {
-    Send(http2::ClientGreeting(1 << 20));
-    for (uint32_t i = 0; i < streams; ++i) {
-      const uint32_t stream = 2 * i + 1;
-      SendFrame(http2::kHeaders, http2::kEndHeaders, stream, http2::CallHeaders(i == 0, kTranspose, 600'000));
-      std::string prefix(1, '\0');
-      http2::AppendNumber(&prefix, kBytes, 4);
-      SendFrame(http2::kData, 0, stream, prefix);
-      connection_ -= prefix.size();
-      streams_[stream] = {.window = kFirstWindow - prefix.size()};
-    }
-  }
-  /// Until each is refused or has come but for its end; how many were refused.
-  int SendAll() {
-    const std::string zeros(http2::kFrameBytes, '\0');
-    while (!::testing::Test::HasFailure()) {
-      bool is_on_way = false, has_sent = false;
-      for (auto& [number, stream] : streams_) {
-        if (stream.is_over || stream.left == 0) continue;
-        is_on_way = true;
-        const size_t bytes = std::min({stream.left, stream.window, connection_, http2::kFrameBytes});
-        if (bytes == 0) continue;
-        has_sent = true;
-        stream.left -= bytes, stream.window -= bytes, connection_ -= bytes;
-        SendFrame(http2::kData, 0, number, std::string_view(zeros).substr(0, bytes));
-      }
-      if (!is_on_way) break;
-      if (!has_sent) Take();
-    }
-    return static_cast<int>(std::count_if(streams_.begin(), streams_.end(),
-                                          [](const auto& stream) { return stream.second.is_over; }));
-  }
-  /// What the last one that was refused was told, and more.
-  const std::string& told() const { return told_; }
-
- private:
-  static constexpr size_t kFirstWindow = 65535;
-  struct Stream {
-    size_t window = kFirstWindow, left = kBytes - 1;
-    bool is_over = false;
-  };
-  void Take() {
-    const std::string header = Receive(http2::kFrameHeaderBytes);
-    const std::string payload = Receive(http2::Number(header.data(), 3));
-    const uint32_t number = http2::Number(header.data() + 5, 4);
-    if (header[3] == http2::kSettings && header[4] == 0) {
-      SendFrame(http2::kSettings, http2::kAck, 0, {});
-      constexpr size_t kEach = 6;
-      for (size_t at = 0; at + kEach <= payload.size(); at += kEach) {
-        if (http2::Number(payload.data() + at, 2) != http2::kInitialWindowSetting) continue;
-        const size_t now = http2::Number(payload.data() + at + 2, 4);
-        for (auto& [unused, stream] : streams_) stream.window += now - first_;  // modulo: it may be less
-        first_ = now;
-      }
-    }
-    if (header[3] == http2::kWindow)
-      (number == 0 ? connection_ : streams_[number].window) += http2::Number(payload.data(), 4);
-    // gRPC says so twice: the second time without a reason.
-    if (header[3] == http2::kHeaders && !std::exchange(streams_[number].is_over, true)) told_ = payload;
-    if (header[3] == http2::kReset) streams_[number].is_over = true;
-  }
-
-  std::map<uint32_t, Stream> streams_;
-  size_t connection_ = kFirstWindow, first_ = kFirstWindow;
-  std::string told_;
-};
-
 class ReceiveShares : public ::testing::Test {
  protected:
   static TestServer::Options Options() {
@@ -187,27 +112,6 @@ TEST_F(ReceiveShares, OfWhoOnlyOpensStreams) {
     EXPECT_TRUE(told.starts_with("streams of one caller hold ")) << told;
   }
   ExpectUnharmed(server_);
-}
-
-TEST(ReceiveMessages, OfWhoSendsThemAllButTheirEnds) {
-  TestServer::Options options;
-  options.rpc.listen = {"127.0.0.1:0"};
-  TestServer server(options);
-  rpc::LimitMessagesOnWay(32 * kMiB, 32 * kMiB);  // far less than gRPC's own limit, beyond which it ends any
-  int all_refused = 0;
-  for (int time = 0; time < 2; ++time) {  // what was held is given back
-    constexpr int kStreams = 16;          // 128 MB, of which there is room for 26 MiB
-    Halves halves(server.address(), kStreams);
-    const int refused = halves.SendAll();
-    EXPECT_GE(refused, 12);
-    EXPECT_LT(refused, kStreams) << "as soon as one has gone there is room for what the others send";
-    all_refused += refused;
-    // What was sent last may be refused only now.
-    EXPECT_TRUE(Eventually([&] { return server.observer().messages_refused() >= all_refused; }));
-    EXPECT_NE(halves.told().find("messages on their way of one caller hold "), std::string::npos);
-    ExpectGoodCalls(server);
-  }
-  ExpectUnharmed(server);
 }
 
 }  // namespace

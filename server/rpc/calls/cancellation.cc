@@ -8,6 +8,7 @@
 
 #include "server/base/limits.h"
 #include "server/rpc/transport/receive_limits.h"
+#include "server/rpc/transport/refused_calls.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -61,6 +62,7 @@ void Cancellation::ClientGone() {
 }
 
 Status Cancellation::GoneOrLate() const {
+  if (const auto why = RefusedCalls::OfProcess().Why(context_->c_call())) return *why;
   const auto left = metadata_->TimeLeft();
   if (left && *left <= DeadlineSlack(*left + (Clock::now() - arrived_)))
     return Status(Code::kDeadlineExceeded, "DEADLINE", "the call's deadline passed");
@@ -84,6 +86,7 @@ bool Cancellation::InputEndedEarly() {
 
 Status Cancellation::OnRecord(const Status& status) const {
   if (!cancelled()) return status;
+  if (const auto why = RefusedCalls::OfProcess().Why(context_->c_call())) return *why;
   const Status reason = job_->reason();
   if (input_ended_early_ && reason.reason() == "CANCELLED") return RefusedByGrpc();
   // A client that is gone looks like one that half-closed until gRPC says so, and nobody got a reply that was

@@ -181,7 +181,7 @@ QueueTask<Status> ReadRequest(UnaryCall& call) {
   }
   if (!came) {
     const Status gone = call.GoneOrLate();
-    if (!call.InputEndedEarly() || gone.code() == Code::kDeadlineExceeded) co_return gone;
+    if (!call.InputEndedEarly() || gone.code() != Code::kCancelled) co_return gone;
     co_return Status({.code = Code::kInvalidArgument,
                       .reason = "BAD_MESSAGE",
                       .message = "the call ended before its message",

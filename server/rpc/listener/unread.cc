@@ -35,13 +35,13 @@ void RecentCalls::Update(TimePoint now, const ConnectionAccount& account) {
   const double calls = gained(&calls_then_, account.calls),
                requests = gained(&requests_then_, account.requests);
   const double bytes = gained(&bytes_then_, account.message_bytes) + calls * kHeadersBytes;
-  // Whoever refuses calls, or ends them before their messages, has not taken what else was read of them.
-  const double light_bytes = std::max(bytes, gained(&carried_then_, account.carried));
   nothing_came_ = calls == 0 && bytes == 0;
   heavy_ = account.brings_heavy();
   if (!nothing_came_) came_ = now;
   // Which says nothing of what comes where nothing was read: of many connections each is read now and then.
   if (seconds <= 0 || (nothing_came_ && lies_ && now - came_ < kKept && !heavy_)) return;
+  // Whoever refuses calls, or ends them before their messages, has not taken what else was read of them.
+  const double light_bytes = std::max(bytes, gained(&carried_then_, account.carried));
   const double weight = 1 - std::exp(-seconds / kMean);
   calls_ += (calls / seconds - calls_) * weight;
   requests_ += (requests / seconds - requests_) * weight;

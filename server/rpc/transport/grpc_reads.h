@@ -17,6 +17,8 @@ bool SeesReads();
 /// How much of messages that have not come whole may be here, of connections from near by and of those from
 /// afar, for all servers of this process: MessagesOnWay. Thread-safe.
 void LimitMessagesOnWay(int64_t near_bytes, int64_t wide_bytes);
+/// Whether these are seen, too.
+bool SeesMessages();
 
 /// Connections that were ended so, and messages, with their calls, since the process began.
 struct ReadsRefused {

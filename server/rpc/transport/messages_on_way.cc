@@ -1,11 +1,17 @@
 #include "server/rpc/transport/messages_on_way.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
-namespace tilewire::rpc {
+#include "server/rpc/transport/receive_limits.h"
 
-constinit thread_local const void* MessagesOnWay::counted = nullptr;
+namespace tilewire::rpc {
+namespace {
+
+constexpr uint8_t kMostFlags = 1;  // compressed
+
+}  // namespace
 
 bool MessagesOnWay::IsWhole(std::string_view piece) {
   Message message;
@@ -16,9 +22,14 @@ bool MessagesOnWay::IsWhole(std::string_view piece) {
 bool MessagesOnWay::Message::Advance(std::string_view piece) {
   bool ended = false;
   while (!piece.empty()) {
-    for (; prefix < kPrefixBytes && !piece.empty(); ++prefix, piece.remove_prefix(1))
-      if (prefix > 0) length = length << 8 | static_cast<uint8_t>(piece.front());  // after a byte of flags
-    if (prefix < kPrefixBytes) break;
+    for (; prefix < kPrefixBytes && !piece.empty(); ++prefix, piece.remove_prefix(1)) {
+      const auto byte = static_cast<uint8_t>(piece.front());
+      if (prefix == 0)
+        flags = byte;
+      else
+        length = length << 8 | byte;
+    }
+    if (prefix < kPrefixBytes || flags > kMostFlags || length > kTransportMessageBytes) break;
     const auto bytes = std::min<int64_t>(length - came, static_cast<int64_t>(piece.size()));
     came += bytes;
     piece.remove_prefix(static_cast<size_t>(bytes));
@@ -29,45 +40,84 @@ bool MessagesOnWay::Message::Advance(std::string_view piece) {
   return ended;
 }
 
-Status MessagesOnWay::CameInPieces(Shard* shard, Stream stream, std::string_view piece, Block block,
-                                   const ShareOf& share_of) {
+Status MessagesOnWay::Message::Wrong() const {
+  if (prefix == 0) return {};
+  if (flags > kMostFlags)
+    return Status(
+        {.code = Code::kInvalidArgument,
+         .reason = "BAD_MESSAGE",
+         .message = "a message begins with " + std::to_string(flags) + "; gRPC knows 0, and 1: compressed"});
+  if (prefix < kPrefixBytes || length <= kTransportMessageBytes) return {};
+  return OverLimit("message", std::to_string(length) + " bytes",
+                   std::to_string(kMaxMessageBytes) + "; send smaller chunks, of 1 MiB at best")
+      .value();
+}
+
+MessagesOnWay::Verdict MessagesOnWay::CameInPieces(Shard* shard, Stream stream, std::string_view piece,
+                                                   BlockOf block_of, ShareOf share_of) {
   const MutexLock lock(shard->mutex);
-  const auto at = shard->messages.try_emplace(stream).first;
+  auto at = shard->messages.find(stream);
+  if (at == shard->messages.end()) {
+    if (IsWhole(piece)) return {};
+    at = shard->messages.try_emplace(stream).first;
+    shard->Counted();
+  }
   Message& message = at->second;
-  if (message.Advance(piece)) Return(&message);
+  if (message.is_refused) return {.is_wanted = false, .refusal = {}};
+  if (message.is_nobodys()) return {};
+  if (message.Advance(piece)) Leave(&message);
   if (message.prefix == 0) {
     shard->messages.erase(at);
     shard->Counted();
     return {};
   }
-  shard->Counted();
-  if (block.bytes == 0 || std::exchange(counted, block.at) == block.at) return {};
-  if (!message.is_asked) {
-    message.is_asked = true;
-    message.share = share_of();
-  }
-  if (message.share.allowance == nullptr) return {};
-  Status status = message.share.allowance->Take(block.bytes, message.share.name, &message.held);
-  // gRPC lets go of it with its call, at once, and it is not to cost others of its share theirs.
-  if (!status.ok()) Return(&message);
-  return status;
+  Status status = Keep(&message, block_of(), share_of);
+  if (status.ok()) return {};
+  // gRPC lets go of it with its call, soon, and it is not to cost others of its share theirs.
+  Leave(&message);
+  message.is_refused = true;
+  return {.is_wanted = false, .refusal = std::move(status)};
 }
 
-void MessagesOnWay::Forget(Stream stream) {
+Status MessagesOnWay::Keep(Message* message, const BlocksKept::Block& block, ShareOf share_of) {
+  Status wrong = message->Wrong();
+  const bool is_counted =
+      block.bytes == 0 || (!message->blocks.empty() && message->blocks.back() == block.at);
+  if (wrong.ok() && is_counted) return {};
+  if (!std::exchange(message->is_asked, true)) message->share = share_of();
+  if (message->share == nullptr) return {};
+  if (!wrong.ok()) return wrong;
+  TILEWIRE_RETURN_IF_ERROR(blocks_.Keep(block, message->share, message->keeps));
+  message->blocks.push_back(block.at);
+  message->keeps += block.bytes + BlocksKept::kRecordBytes;
+  return {};
+}
+
+bool MessagesOnWay::IsRefused(Stream stream) {
   Shard& shard = Of(stream);
-  if (shard.none()) return;
+  if (shard.none()) return false;
   const MutexLock lock(shard.mutex);
   const auto found = shard.messages.find(stream);
-  if (found == shard.messages.end()) return;
-  Return(&found->second);
-  shard.messages.erase(found);
-  shard.Counted();
+  return found != shard.messages.end() && found->second.is_refused;
 }
 
-void MessagesOnWay::Return(Message* message) {
-  if (message->held.bytes == 0) return;
-  message->share.allowance->Return(message->share.name, &message->held);
-  counted = nullptr;  // perhaps for that one, and another block may soon be where it was
+bool MessagesOnWay::Forget(Stream stream) {
+  Shard& shard = Of(stream);
+  if (shard.none()) return false;
+  const MutexLock lock(shard.mutex);
+  const auto found = shard.messages.find(stream);
+  if (found == shard.messages.end()) return false;
+  Leave(&found->second);
+  const bool was_refused = found->second.is_refused;
+  shard.messages.erase(found);
+  shard.Counted();
+  return was_refused;
+}
+
+void MessagesOnWay::Leave(Message* message) {
+  for (const void* const block : message->blocks) blocks_.Leave(block);
+  message->blocks.clear();
+  message->keeps = 0;
 }
 
 }  // namespace tilewire::rpc

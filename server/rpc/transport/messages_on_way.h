@@ -1,66 +1,68 @@
 // How much of messages that have not come whole may be here.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "kernels/array/status.h"
 #include "server/base/mutex.h"
-#include "server/rpc/transport/allowance.h"
+#include "server/rpc/transport/blocks_kept.h"
 
 namespace tilewire::rpc {
 
 /// gRPC 1.51 looks at a message's size only when all of it is here, and until then binds what has come, for
-/// as many streams as there are. Here each message is followed by the length that it begins with, and what
-/// has come of those that are not whole counts, by the blocks of memory that it keeps, as a byte of one keeps
-/// all of it: no share has so much that others find nothing (Allowance). Most messages come whole, at once,
-/// and cost nothing. Thread-safe; of one stream at a time.
+/// as many streams as there are. Here each message is followed by the length that it begins with: one that is
+/// too large is refused when it says so, and what has come of others counts while they are not whole, by the
+/// blocks of memory that it keeps: no share has so much that others find nothing (Allowance). Most messages
+/// come whole, at once, and cost nothing. Thread-safe; of one stream at a time.
 class MessagesOnWay {
  public:
   using Stream = const void*;
-  /// What a message counts to; nothing where `allowance` is null.
-  struct Share {
-    Allowance* allowance = nullptr;
-    std::string name;
-  };
-  /// Asked once a stream at most.
-  using ShareOf = std::function<Share()>;
-  /// Memory that pieces lie in, and of how many bytes it is.
-  struct Block {
-    const void* at = nullptr;
-    int64_t bytes = 0;
+  /// Asked once a stream at most; null: nothing of it counts or is refused.
+  using ShareOf = absl::FunctionRef<std::shared_ptr<const BlocksKept::Share>()>;
+  using BlockOf = absl::FunctionRef<BlocksKept::Block()>;
+  struct Verdict {
+    bool is_wanted = true;  ///< else nothing more of that stream is to be kept
+    Status refusal;         ///< why, said once a stream
   };
 
-  /// The next piece of a stream's messages, each behind the five bytes that gRPC puts before it, and the
-  /// block that it lies in, which counts once where pieces of it come one after the other. BUSY where that is
-  /// too much: then nothing of it counts any more, and nothing more of the stream is to come.
-  template <typename B, typename F>
-  Status Came(Stream stream, std::string_view piece, const B& block_of, const F& share_of) {
+  /// The next piece of a stream's messages, each behind the five bytes that gRPC puts before it; `block_of`:
+  /// what it lies in. Refused: LIMIT where a message is larger than gRPC takes, BAD_MESSAGE where it is none,
+  /// BUSY where too much is here.
+  Verdict Came(Stream stream, std::string_view piece, BlockOf block_of, ShareOf share_of) {
     Shard& shard = Of(stream);
     if (shard.none() && IsWhole(piece)) return {};
-    return CameInPieces(&shard, stream, piece, block_of(), share_of);
+    return CameInPieces(&shard, stream, piece, block_of, share_of);
   }
-  /// There is no such stream any more.
-  void Forget(Stream stream);
+  bool IsRefused(Stream stream);
+  /// There is no such stream any more; whether it was refused.
+  bool Forget(Stream stream);
 
  private:
   static constexpr int kPrefixBytes = 5;
   struct Message {
     int prefix = 0;       ///< bytes of it that have come
-    uint32_t length = 0;  ///< as far as they say
+    uint8_t flags = 0;    ///< the first of them
+    uint32_t length = 0;  ///< as far as the others say
     int64_t came = 0;
-    bool is_asked = false;
-    Share share;
-    Allowance::Held held;
+    bool is_asked = false, is_refused = false;
+    std::shared_ptr<const BlocksKept::Share> share;
+    std::vector<const void*> blocks;
+    int64_t keeps = 0;  ///< bytes of them
 
-    /// Whether one has ended with that piece, or there is none.
+    /// Whether one has ended with that piece, or there is none. Goes no further than what no message may be.
     bool Advance(std::string_view piece);
+    /// What no message may be.
+    Status Wrong() const;
+    bool is_nobodys() const { return is_asked && share == nullptr; }
   };
   /// Those who send none in pieces are not to wait for those who do.
   struct Shard {
@@ -73,16 +75,17 @@ class MessagesOnWay {
   };
 
   static bool IsWhole(std::string_view piece);
-  static void Return(Message* message);
-  static Status CameInPieces(Shard* shard, Stream stream, std::string_view piece, Block block,
-                             const ShareOf& share_of);
+  Verdict CameInPieces(Shard* shard, Stream stream, std::string_view piece, BlockOf block_of,
+                       ShareOf share_of);
+  Status Keep(Message* message, const BlocksKept::Block& block, ShareOf share_of);
+  void Leave(Message* message);
   Shard& Of(Stream stream) {
     constexpr uintptr_t kLeastBytes = 512;  // that streams are apart, more or less
     return shards_[reinterpret_cast<uintptr_t>(stream) / kLeastBytes % shards_.size()];
   }
 
-  static constinit thread_local const void* counted;  ///< the block that the thread has counted last
   std::array<Shard, 64> shards_;
+  BlocksKept blocks_;
 };
 
 }  // namespace tilewire::rpc

@@ -12,15 +12,16 @@ namespace tilewire::rpc {
 /// MiB that a server may take beside its budgets.
 inline constexpr int64_t kDefaultReceiveQuotaBytes = 192 * kMiB;
 /// gRPC's own limit lies above ours (kMaxUnaryBytes, kMaxMessageBytes), so that ours can say what to do
-/// instead. Not far above: gRPC's health and reflection services copy whatever they are sent. It is no bound
-/// on memory: gRPC 1.51 looks at a message's size only when all of it is here.
+/// instead. Not far above: gRPC's health and reflection services copy whatever they are sent. gRPC 1.51 looks at
+/// a message's size only when all of it is here: MessagesOnWay does when it begins.
 inline constexpr int64_t kTransportMessageBytes = 8 * kMiB;
 static_assert(kTransportMessageBytes > kMaxMessageBytes && kTransportMessageBytes > kMaxUnaryBytes);
 /// `--receive-window`.
 inline constexpr int64_t kDefaultReceiveWindowBytes = 128 * kKiB;
 
-/// What may be here of messages that have not come whole: more than streams may have of a quota, so that
-/// whoever keeps to that is never refused for this, and less than gRPC has, which ends any of them beyond.
+/// What may be here of messages that have not come whole: as much as streams may have of a quota, so that
+/// whoever keeps to that, alone at his address, is hardly refused for this, and less than gRPC has, which
+/// ends any of them beyond.
 constexpr int64_t MessagesOnWayBytes(int64_t quota) {
   return quota / 4 * 3;
 }
