@@ -32,8 +32,8 @@ class Cancellation final : private Event {
   void End(const Status& status, bool cut);
   /// Whether the client is gone, or was cut.
   bool cancelled() const { return cancelled_.load(); }
-  /// Why a client is gone: its message was refused (RefusedCalls); its deadline has passed, as far as its clock
-  /// can be known here; else it cancelled.
+  /// Why a client is gone: its message was refused (RefusedCalls); its deadline has passed, as far as its
+  /// clock can be known here; else it cancelled.
   Status GoneOrLate() const;
   /// True: input ended early, and not by the transport: the client half-closed or, if the call is then
   /// cancelled, gRPC refused a message by itself. Else false. Asked once, by the coroutine that reads.

@@ -12,8 +12,8 @@ namespace tilewire::rpc {
 /// MiB that a server may take beside its budgets.
 inline constexpr int64_t kDefaultReceiveQuotaBytes = 192 * kMiB;
 /// gRPC's own limit lies above ours (kMaxUnaryBytes, kMaxMessageBytes), so that ours can say what to do
-/// instead. Not far above: gRPC's health and reflection services copy whatever they are sent. gRPC 1.51 looks at
-/// a message's size only when all of it is here: MessagesOnWay does when it begins.
+/// instead. Not far above: gRPC's health and reflection services copy whatever they are sent. gRPC 1.51 looks
+/// at a message's size only when all of it is here: MessagesOnWay does when it begins.
 inline constexpr int64_t kTransportMessageBytes = 8 * kMiB;
 static_assert(kTransportMessageBytes > kMaxMessageBytes && kTransportMessageBytes > kMaxUnaryBytes);
 /// `--receive-window`.
