@@ -1,6 +1,7 @@
 // Connections that send what they like, by hand.
 #pragma once
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -44,6 +45,13 @@ class Flood {
       if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
     }
     return true;
+  }
+  /// As calls know it (ServerContext::peer()).
+  std::string Name() const {
+    sockaddr_in here{};
+    socklen_t bytes = sizeof here;
+    EXPECT_EQ(getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&here), &bytes), 0);
+    return "ipv4:127.0.0.1:" + std::to_string(ntohs(here.sin_port));
   }
   /// Reads until that has come.
   bool Comes(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "server/rpc/listener/read_accounts.h"
 #include "tests/integration/flood.h"
 
 namespace tilewire::testing {
@@ -32,6 +33,7 @@ TEST_F(Floods, OfAHeaderAreEnded) {
   ExpectUnharmed(server_);
 }
 
+// And each call counts once, whatever comes behind it.
 TEST_F(Floods, HeadersInAFewFramesAreNone) {
   Flood flood(server_.address());
   for (int i = 0; i < 100; ++i) {
@@ -42,6 +44,17 @@ TEST_F(Floods, HeadersInAFewFramesAreNone) {
                            Frame(kContinuation, http2::kEndHeaders, stream, block.substr(5))));
   }
   EXPECT_TRUE(IsOpen(server_, 101));
+  const auto account = rpc::ReadAccounts::OfProcess().Find(flood.Name());
+  ASSERT_NE(account, nullptr);
+  EXPECT_EQ(account->begun, 101);
+  for (int i = 0; i < 100; ++i) {
+    const uint32_t stream = 3 + 2 * static_cast<uint32_t>(i);
+    ASSERT_TRUE(flood.Send(Frame(http2::kHeaders, http2::kEndStream, stream, std::string("\0\1a", 3)) +
+                           Frame(kContinuation, http2::kEndHeaders, stream, std::string("\1b", 2))));
+  }
+  ASSERT_TRUE(flood.Send(Frame(http2::kPing, 0, 0, "an echo.")));
+  ASSERT_TRUE(flood.Comes("an echo."));
+  EXPECT_EQ(account->begun, 101) << "what comes behind messages";
   EXPECT_EQ(server_.observer().ended(), 0);
 }
 

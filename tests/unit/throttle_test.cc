@@ -132,6 +132,15 @@ TEST_F(Throttled, WhoseCallsHardlyWaitIsNotAskedBecauseOfOthers) {
   EXPECT_GT(asked, 0);
 }
 
+TEST_F(Throttled, WhoseCallsWaitBecauseOfAnotherPeersIsNotAsked) {
+  (void)Flood(1000, 6);
+  connections_[0].turn->of_peer = std::make_shared<std::atomic<int>>(1);
+  throttle_.Look(now_ += milliseconds(10), 400, 250);
+  EXPECT_TRUE(throttle_.HasFew(*connections_[0].turn));
+  EXPECT_FALSE(throttle_.HasFew(*connections_[1].turn));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_ += milliseconds(1)));
+}
+
 /// Where all who send are served alike.
 TEST_F(Throttled, OfWhomSoMuchIsOnItsWayThatItWouldWaitForLongIsAskedBeforeHisTurn) {
   EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_, 100000)) << "there are not too many";

@@ -71,6 +71,26 @@ TEST_F(TurnsOf, ThoseOfWhoseCallsFewWaitAreNot) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Asks(i).has_value(), i == 2) << i;
 }
 
+TEST_F(TurnsOf, ThoseOfPeersOfWhoseCallsFewWaitAreNot) {
+  for (int i = 0; i < 8; ++i)
+    connections_[static_cast<size_t>(i)]->of_peer = std::make_shared<std::atomic<int>>(i < 6 ? 3 : 40);
+  Look({.share = 0.5, .step = milliseconds(16), .of_peer = 20});
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(Asks(i).has_value(), i == 6) << i;
+    EXPECT_EQ(turns_.IsOfFew(*connections_[static_cast<size_t>(i)]), i < 6) << i;
+  }
+}
+
+TEST_F(TurnsOf, WhoWasAskedAndIsOfThemIsNotToldAgain) {
+  Look({.share = 0.1, .step = milliseconds(64)});
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Asks(i));
+  now_ += milliseconds(100);
+  connections_[3]->of_peer = std::make_shared<std::atomic<int>>(3);
+  Look({.share = 0.1, .step = milliseconds(64), .of_peer = 20});
+  EXPECT_FALSE(Asks(3));
+  EXPECT_TRUE(Asks(2));
+}
+
 TEST_F(TurnsOf, WhoDoesNotHoldBackIsToldAgainForTheRest) {
   Look({.share = 0.1, .step = milliseconds(64)});
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Asks(i));

@@ -142,7 +142,10 @@ void Call::LookAround() {
   if (!throttle().IsDue(now)) return;
   // What waits already came from all connections that are to be asked.
   const Unread unread = shared_->count_unread(now);
-  if (throttle().Look(now, weight_ == Weight::kLight ? unread.light : unread.heavy)) Crew::OneOfEachFirst();
+  const bool light = weight_ == Weight::kLight;
+  if (throttle().Look(now, light ? unread.light : unread.heavy,
+                      unread.half_a_part[static_cast<size_t>(weight_)]))
+    Crew::OneOfEachFirst();
 }
 
 Status Call::IsComing() {
@@ -158,6 +161,7 @@ Status Call::HeavyIsComing() {
   job_class_ = account()->last_is_bulk.load(std::memory_order_relaxed) ? JobClass::kBulk : JobClass::kSmall;
   LookAround();
   if (Status status = HeldBackEarly(); !status.ok()) return status;
+  if (throttle().HasFew(*turn())) return {};
   const auto hold = throttle().Refuses(engine().timer().Now());
   return hold ? Behind(job_class_, *hold, false) : Status();
 }
@@ -168,7 +172,7 @@ Status Call::LightIsComing() {
   LookAround();
   if (Status status = HeldBackEarly(); !status.ok()) return status;
   const TimePoint now = engine().timer().Now();
-  if (now >= account()->behind.load(std::memory_order_relaxed)) return {};
+  if (now >= account()->behind.load(std::memory_order_relaxed) || throttle().HasFew(*turn())) return {};
   const auto hold = throttle().WillBeOld(now);
   return hold ? Behind(job_class_, *hold, false) : Status();
 }
@@ -188,7 +192,7 @@ Status Call::HeldBack() {
 }
 
 Status Call::IsOld() {
-  if (throttle().share() >= 1) return {};
+  if (throttle().share() >= 1 || throttle().HasFew(*turn())) return {};
   const TimePoint now = engine().timer().Now();
   const bool read_late = came_ != TimePoint{} && now < account()->behind.load(std::memory_order_relaxed);
   const auto hold = throttle().IsOld(Clock::now() - (read_late ? came_ : record_.arrived()), now);

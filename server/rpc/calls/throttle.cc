@@ -113,7 +113,7 @@ bool Throttle::HardlyDoes(const CallsWindow& now, double rate) {
   return seen.done < kHardly * rate * seen.seconds;
 }
 
-bool Throttle::Look(TimePoint now, double unread) {
+bool Throttle::Look(TimePoint now, double unread, int few) {
   if (!IsDue(now) || !mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
   if (!IsDue(now)) return false;
@@ -207,7 +207,8 @@ bool Throttle::Look(TimePoint now, double unread) {
       now, {.share = share,
             .step = step,
             .least = DurationOf(std::min((crowd_ > 0 ? kTold : kToldHeavy) * waits, 1.0)),
-            .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0});
+            .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0,
+            .of_peer = few});
   return before == 1 && share < 1;
 }
 

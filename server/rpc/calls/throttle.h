@@ -55,20 +55,24 @@ class Throttle {
   bool IsDue(TimePoint now) const {
     return late_ != Clock::duration{} && now - looked_.load(std::memory_order_relaxed) >= Interval();
   }
-  /// Finds the share anew, where that is due. `unread`: calls that wait in sockets, beside those that came.
-  /// True: it has just become less than all.
-  bool Look(TimePoint now, double unread = 0);
+  /// Finds the share anew, where that is due. `unread`: calls that wait in sockets, beside those that came;
+  /// `few`: peers that have fewer of either are not asked. True: it has just become less than all.
+  bool Look(TimePoint now, double unread = 0, int few = 0);
 
   struct Hold {
     Clock::duration waits{};  ///< a call that comes now, before it begins; a guess
     Clock::duration hold{};   ///< for how long such calls had better not come
   };
   /// Whether the connection of a call, `turn`, is asked to hold others like it back: not where far more calls
-  /// of others wait than of its own, unless most of what waits is unread, whoever's it is; nor for the first
-  /// one of a connection while nothing else waits or runs. Without a `crowd` also before its turn,
-  /// where more than eight of its calls are `coming`, so many that they would wait for a third of `late`,
-  /// were all who send served alike. For each call.
+  /// of other peers wait than of its own, or of other connections, unless most of what waits is unread; nor
+  /// for the first one of a connection while nothing else waits or runs. Without a `crowd` also before its
+  /// turn, where more than eight of its calls are `coming`, so many that they would wait for a third of
+  /// `late`, were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
+
+  /// Whether far more calls of other peers wait than of that of `turn`: then its calls wait because of them,
+  /// and are none of those that had better be refused.
+  bool HasFew(const Turn& turn) const { return turns_.IsOfFew(turn); }
 
   /// Whether a call that waited for `late`, or with a `crowd` half of it but a millisecond, before it could
   /// begin had better be refused: calls that came before clients knew, so that few are late for it. With a

@@ -57,6 +57,7 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
   const double may = plan.share * all;
   step_ = std::min<Clock::duration>(plan.step, Clock::duration(kLongestHold) / all), least_ = plan.least;
   waiting_.store(plan.waiting, std::memory_order_relaxed);
+  of_peer_.store(plan.of_peer, std::memory_order_relaxed);
   const double passed = Seconds(now - chosen_).count(), most = Seconds(step_).count();
   if (passed > kAnewSeconds || parts_.send + parts_.hold == 0) surplus_ = 0;
   chosen_ = now, share_ = plan.share;
@@ -66,8 +67,7 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
   orders_.clear();
   if (too_many > 0)
     for (const auto& turn : turns_)
-      if (now >= turn->until.load(std::memory_order_relaxed) &&
-          turn->waiting.load(std::memory_order_relaxed) >= plan.waiting)
+      if (now >= turn->until.load(std::memory_order_relaxed) && HasMany(*turn))
         orders_.push_back(turn->order.load(std::memory_order_relaxed));
   if (orders_.empty()) return last_asked_.store(0, std::memory_order_relaxed);
   // Where few may be asked they send as large a part as all: the most of what comes may be theirs.
@@ -79,10 +79,9 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
 
 std::optional<Clock::duration> Turns::Asks(Turn* turn, TimePoint now, bool at_once) {
   const TimePoint until = turn->until.load(std::memory_order_relaxed);
-  if (now < until) return AsksAgain(turn, until, now);
+  if (now < until) return IsOfFew(*turn) ? std::nullopt : AsksAgain(turn, until, now);
   const uint64_t order = turn->order.load(std::memory_order_relaxed);
-  if (order == 0 || (!at_once && order > last_asked_.load(std::memory_order_relaxed)) ||
-      turn->waiting.load(std::memory_order_relaxed) < waiting_.load(std::memory_order_relaxed))
+  if (order == 0 || (!at_once && order > last_asked_.load(std::memory_order_relaxed)) || !HasMany(*turn))
     return std::nullopt;
   const MutexLock lock(mutex_);
   if (turn->order.load(std::memory_order_relaxed) != order ||

@@ -33,7 +33,8 @@ class Turns {
     double share = 1;         ///< of the connections, which are to send
     Clock::duration step{};   ///< between two that come again, unless that makes their turns very long
     Clock::duration least{};  ///< no shorter does anybody hold back: others come for as long, before all know
-    int waiting = 0;          ///< those alone are asked of whose calls so many wait
+    int waiting = 0;          ///< those alone are asked of whose calls so many wait,
+    int of_peer = 0;          ///< and so many of their peers
   };
   /// From now on.
   void Choose(TimePoint now, const Plan& plan);
@@ -42,11 +43,21 @@ class Turns {
   /// as Calls() said.
   std::optional<Clock::duration> Asks(Turn* turn, TimePoint now, bool at_once = false);
 
+  /// Whether `turn` is of a peer with fewer calls than are asked.
+  bool IsOfFew(const Turn& turn) const {
+    return turn.of_peer != nullptr &&
+           turn.of_peer->load(std::memory_order_relaxed) < of_peer_.load(std::memory_order_relaxed);
+  }
+
  private:
+  bool HasMany(const Turn& turn) const {
+    return turn.waiting.load(std::memory_order_relaxed) >= waiting_.load(std::memory_order_relaxed) &&
+           !IsOfFew(turn);
+  }
   std::optional<Clock::duration> AsksAgain(Turn* turn, TimePoint until, TimePoint now);
 
-  std::atomic<uint64_t> last_asked_{0};  ///< who is no younger is asked
-  std::atomic<int> waiting_{0};          ///< of whose calls so many wait
+  std::atomic<uint64_t> last_asked_{0};       ///< who is no younger is asked
+  std::atomic<int> waiting_{0}, of_peer_{0};  ///< of whose calls so many wait, and of their peers
 
   Mutex mutex_;
   std::vector<std::shared_ptr<Turn>> turns_ TILEWIRE_GUARDED_BY(mutex_);  ///< that call or hold back

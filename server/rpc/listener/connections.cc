@@ -47,18 +47,23 @@ std::optional<Refusal> Connections::Refuse(const Peer& peer) const {
   const MutexLock lock(mutex_);
   if (static_cast<int>(all_.size()) >= limits_.most) return Refusal::kFull;
   const auto of_peer = by_peer_.find(peer.group);
-  if (of_peer != by_peer_.end() && of_peer->second >= limits_.most_per_peer) return Refusal::kPeer;
+  if (of_peer != by_peer_.end() && of_peer->second.connections >= limits_.most_per_peer)
+    return Refusal::kPeer;
   return std::nullopt;
 }
 
 Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
   observer_->OnConnectionOpened();
   const MutexLock lock(mutex_);
-  ++by_peer_[peer.group];
+  OfPeer& of_peer = by_peer_[peer.group];
+  ++of_peer.connections;
   const auto [added, is_new] =
       all_.emplace(++last_id_, Connection{.peer = std::move(peer), .second = std::move(second)});
   Connection& connection = added->second;
+  connection.of_peer = &of_peer;
   if (!connection.peer.is_tcp()) return last_id_;
+  for (size_t weight = 0; weight < of_peer.waits.size(); ++weight)
+    connection.account->turns[weight]->of_peer = of_peer.waits[weight];
   connection.account->seen = ReadAccounts::OfProcess().asked();
   connection.account = ReadAccounts::OfProcess().Add(connection.peer.name, connection.account);
   any_restrained_ |= Restrain(connection, frames_before_.Of(connection.peer.group));  // until the next look
@@ -98,8 +103,8 @@ void Connections::Remove(Id id) {
       ReadAccounts::OfProcess().Remove(gone->peer.name);
       Leave(&*gone);
     }
-    const auto of_peer = by_peer_.find(gone->peer.group);
-    if (--of_peer->second == 0) by_peer_.erase(of_peer);
+    Count(&*gone, {});
+    if (--gone->of_peer->connections == 0) by_peer_.erase(gone->peer.group);
   }
   gone.reset();  // first: who is told may count on its descriptor
   observer_->OnConnectionClosed();
@@ -111,6 +116,7 @@ void Connections::Clear() {
     const MutexLock lock(mutex_);
     gone.swap(all_);
     by_peer_.clear();
+    waiting_ = {};
   }
   const size_t count = gone.size();
   for (const auto& [id, connection] : gone)
@@ -139,12 +145,38 @@ Unread Connections::CountUnread(TimePoint now) {
       const int64_t unread = UnreadBytes(fd);
       const int64_t read =
           connection.recent.MayBeInAMessage(unread) ? static_cast<int64_t>(BytesOf(fd).received) - unread : 0;
-      calls += connection.recent.In(unread, connection.account.get(), read);
+      const Unread of_connection = connection.recent.In(unread, connection.account.get(), read);
+      calls += of_connection;
+      CountWaiting(&connection, {of_connection.light, of_connection.heavy});
     }
   }
   const double stands_for = seen == 0 ? 0 : static_cast<double>(all_.size()) / static_cast<double>(seen);
-  unread_ = {.light = calls.light * stands_for, .heavy = calls.heavy * stands_for};
+  unread_ = {.light = calls.light * stands_for, .heavy = calls.heavy * stands_for, .half_a_part = {}};
+  for (size_t weight = 0; weight < waiting_.size(); ++weight)
+    unread_.half_a_part[weight] = waiting_[weight].calls / (2 * std::max(waiting_[weight].peers, 1));
   return unread_;
+}
+
+void Connections::CountWaiting(Connection* connection, const std::array<double, 2>& unread) {
+  std::array<int, 2> waits{};
+  const auto& turns = connection->account->turns;
+  for (size_t weight = 0; weight < waits.size(); ++weight) {
+    const int now = turns[weight]->waiting.load(std::memory_order_relaxed) + static_cast<int>(unread[weight]);
+    // Of who has many, few wait now and then for a moment.
+    waits[weight] = std::max(now, connection->waits[weight] * 9 / 10);
+  }
+  Count(connection, waits);
+}
+
+void Connections::Count(Connection* connection, const std::array<int, 2>& waits) {
+  for (size_t weight = 0; weight < waits.size(); ++weight) {
+    std::atomic<int>& of_peer = *connection->of_peer->waits[weight];
+    const int before = of_peer.load(std::memory_order_relaxed),
+              all = before + waits[weight] - std::exchange(connection->waits[weight], waits[weight]);
+    of_peer.store(all, std::memory_order_relaxed);
+    waiting_[weight].calls += all - before;
+    waiting_[weight].peers += (all > 0 ? 1 : 0) - (before > 0 ? 1 : 0);
+  }
 }
 
 void Connections::EndLocked(Connection* connection, Ending why) {

@@ -65,7 +65,7 @@ void Connections::EndOfPeers(double most_failed) {
   for (const auto& [id, connection] : all_) failed[connection.peer.group] += connection.burden.failed_calls();
   for (auto& [id, connection] : all_) {
     const double of_peer = failed[connection.peer.group] + failed_before_.Of(connection.peer.group);
-    const double most = limits_.most_failed_calls * std::max(1.0, by_peer_[connection.peer.group] / kAsOne);
+    const double most = limits_.most_failed_calls * std::max(1.0, connection.of_peer->connections / kAsOne);
     if (connection.peer.is_tcp() && of_peer > most &&
         connection.burden.failed_calls() > limits_.most_failed_calls * kManyOfPeer)
       EndLocked(&connection, Ending::kFailedCalls);
