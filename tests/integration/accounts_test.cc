@@ -241,7 +241,6 @@ TEST(Accounts, CallsThatWaitAreCountedByPeer) {
     return connections.CountUnread(now).half_a_part[kLight];
   };
   EXPECT_EQ(half_a_part(), 84 / 4);
-  EXPECT_EQ(half_a_part(), 84 / 4);
   EXPECT_EQ(*turn_of(few)->of_peer, 4);
   turn_of(few)->waiting = 0;
   EXPECT_EQ(half_a_part(), 83 / 4) << "it had some lately";
