@@ -220,40 +220,23 @@ TEST(Accounts, WhoComesLongAfterIsNotRestrainedForLong) {
   EXPECT_FALSE(connections.AccountOf(peer.name)->restrained);
 }
 
-// Of whom few calls wait is told from those of whom many do, however many connections these have.
-TEST(Accounts, CallsThatWaitAreCountedByPeer) {
+TEST(Accounts, ThoseOfOnePeerKnowOfEachOther) {
   CountingObserver observer;
   rpc::Connections connections({}, &observer);
-  constexpr auto kLight = static_cast<size_t>(rpc::Weight::kLight);
-  const auto turn_of = [&](const rpc::Peer& peer) { return connections.AccountOf(peer.name)->turns[kLight]; };
-  std::vector<rpc::Peer> many;
-  for (int i = 0; i < 8; ++i) {
-    many.push_back({.group = "192.0.2.1", .name = "ipv4:192.0.2.1:" + std::to_string(5000 + i)});
-    connections.Add(many.back(), {});
-    turn_of(many.back())->waiting = 10;
-  }
-  const rpc::Peer few{.group = "192.0.2.2", .name = "ipv4:192.0.2.2:5000"};
-  const auto id = connections.Add(few, {});
-  turn_of(few)->waiting = 4;
-  TimePoint now = Clock::now();
-  const auto half_a_part = [&] {
-    now += std::chrono::milliseconds(10);
-    return connections.CountUnread(now).half_a_part[kLight];
+  const auto peer = [](const std::string& host, int port) {
+    return rpc::Peer{.group = host, .name = "ipv4:" + host + ":" + std::to_string(port)};
   };
-  EXPECT_EQ(half_a_part(), 84 / 4);
-  EXPECT_EQ(*turn_of(few)->of_peer, 4);
-  turn_of(few)->waiting = 0;
-  EXPECT_EQ(half_a_part(), 83 / 4) << "it had some lately";
-  for (int i = 0; i < 3; ++i) (void)half_a_part();
-  EXPECT_EQ(half_a_part(), 80 / 2) << "one alone has any";
-  EXPECT_EQ(*turn_of(few)->of_peer, 0);
-  const rpc::Peer one_more{.group = "192.0.2.1", .name = "ipv4:192.0.2.1:6000"};
-  connections.Add(one_more, {});
-  EXPECT_EQ(*turn_of(one_more)->of_peer, 80) << "known when it comes";
-  turn_of(few)->waiting = 4;
-  EXPECT_EQ(half_a_part(), 84 / 4);
-  connections.Remove(id);
-  EXPECT_EQ(half_a_part(), 80 / 2) << "gone";
+  const auto of_peer = [&](const rpc::Peer& peer, rpc::Weight weight) {
+    return connections.AccountOf(peer.name)->turns[static_cast<size_t>(weight)]->of_peer;
+  };
+  const auto one = peer("192.0.2.3", 7000), too = peer("192.0.2.3", 7001), other = peer("192.0.2.4", 7000);
+  for (const auto& each : {one, too, other}) connections.Add(each, {});
+  for (const auto weight : {rpc::Weight::kLight, rpc::Weight::kHeavy}) {
+    EXPECT_EQ(of_peer(one, weight), of_peer(too, weight));
+    EXPECT_NE(of_peer(one, weight), of_peer(other, weight));
+  }
+  EXPECT_NE(of_peer(one, rpc::Weight::kLight), of_peer(one, rpc::Weight::kHeavy));
+  connections.Clear();
 }
 
 TEST(Accounts, TellWhatCameUntilTheLastLook) {

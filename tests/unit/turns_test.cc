@@ -71,22 +71,48 @@ TEST_F(TurnsOf, ThoseOfWhoseCallsFewWaitAreNot) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Asks(i).has_value(), i == 2) << i;
 }
 
-TEST_F(TurnsOf, ThoseOfPeersOfWhoseCallsFewWaitAreNot) {
-  for (int i = 0; i < 8; ++i)
-    connections_[static_cast<size_t>(i)]->of_peer = std::make_shared<std::atomic<int>>(i < 6 ? 3 : 40);
-  Look({.share = 0.5, .step = milliseconds(16), .of_peer = 20});
-  for (int i = 0; i < 8; ++i) {
-    EXPECT_EQ(Asks(i).has_value(), i == 6) << i;
-    EXPECT_EQ(turns_.IsOfFew(*connections_[static_cast<size_t>(i)]), i < 6) << i;
+class TurnsOfPeers : public TurnsOf {
+ protected:
+  /// Of eight connections the first six are one peer's, of whose calls 120 wait, and the others another's.
+  TurnsOfPeers() {
+    for (size_t i = 0; i < connections_.size(); ++i) {
+      connections_[i]->of_peer = i < 6 ? many_ : few_;
+      (i % 2 == 0 ? connections_[i]->waiting : connections_[i]->unread) = i < 6 ? 20 : 3;
+    }
   }
+  const std::shared_ptr<PeerWaits> many_ = std::make_shared<PeerWaits>(),
+                                   few_ = std::make_shared<PeerWaits>();
+};
+
+TEST_F(TurnsOfPeers, OfWhoseCallsFewWaitNobodyIsAsked) {
+  Look({.share = 0.1, .step = milliseconds(16)});
+  EXPECT_EQ(many_->lately, 120);
+  EXPECT_EQ(few_->lately, 6);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(turns_.IsOfFew(*connections_[static_cast<size_t>(i)]), i >= 6) << i;
+  for (int i = 7; i >= 0; --i) EXPECT_EQ(Asks(i).has_value(), i < 6) << i;
+  connections_[7]->waiting = 40;
+  EXPECT_FALSE(turns_.IsOfFew(*connections_[7])) << "by now it has many";
 }
 
-TEST_F(TurnsOf, WhoWasAskedAndIsOfThemIsNotToldAgain) {
+TEST_F(TurnsOfPeers, WhoHadManyAMomentAgoHasNotFew) {
+  Look({.share = 0.1, .step = milliseconds(16)});
+  for (size_t i = 0; i < 6; ++i) connections_[i]->waiting = connections_[i]->unread = 0;
+  now_ += milliseconds(4);
+  Look({.share = 0.1, .step = milliseconds(16)});
+  EXPECT_NEAR(many_->lately, 109, 2) << "of 40 ms";
+  EXPECT_TRUE(turns_.IsOfFew(*connections_[7]));
+  now_ += milliseconds(200);
+  Look({.share = 0.1, .step = milliseconds(16)});
+  EXPECT_FALSE(turns_.IsOfFew(*connections_[7])) << "of whose calls most wait";
+}
+
+TEST_F(TurnsOfPeers, WhoWasAskedAndHasFewIsNotToldAgain) {
+  for (const auto& connection : connections_) connection->of_peer = many_;
   Look({.share = 0.1, .step = milliseconds(64)});
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Asks(i));
+  connections_[3]->of_peer = few_, connections_[3]->unread = 1;
   now_ += milliseconds(100);
-  connections_[3]->of_peer = std::make_shared<std::atomic<int>>(3);
-  Look({.share = 0.1, .step = milliseconds(64), .of_peer = 20});
+  Look({.share = 0.1, .step = milliseconds(64)});
   EXPECT_FALSE(Asks(3));
   EXPECT_TRUE(Asks(2));
 }

@@ -142,10 +142,7 @@ void Call::LookAround() {
   if (!throttle().IsDue(now)) return;
   // What waits already came from all connections that are to be asked.
   const Unread unread = shared_->count_unread(now);
-  const bool light = weight_ == Weight::kLight;
-  if (throttle().Look(now, light ? unread.light : unread.heavy,
-                      unread.half_a_part[static_cast<size_t>(weight_)]))
-    Crew::OneOfEachFirst();
+  if (throttle().Look(now, weight_ == Weight::kLight ? unread.light : unread.heavy)) Crew::OneOfEachFirst();
 }
 
 Status Call::IsComing() {

@@ -113,7 +113,7 @@ bool Throttle::HardlyDoes(const CallsWindow& now, double rate) {
   return seen.done < kHardly * rate * seen.seconds;
 }
 
-bool Throttle::Look(TimePoint now, double unread, int few) {
+bool Throttle::Look(TimePoint now, double unread) {
   if (!IsDue(now) || !mutex_.TryLock()) return false;
   const MutexLock lock(mutex_, std::adopt_lock);
   if (!IsDue(now)) return false;
@@ -207,8 +207,7 @@ bool Throttle::Look(TimePoint now, double unread, int few) {
       now, {.share = share,
             .step = step,
             .least = DurationOf(std::min((crowd_ > 0 ? kTold : kToldHeavy) * waits, 1.0)),
-            .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0,
-            .of_peer = few});
+            .waiting = many ? static_cast<int>(waiting_.load(std::memory_order_relaxed) / (2 * lines)) : 0});
   return before == 1 && share < 1;
 }
 

@@ -55,9 +55,9 @@ class Throttle {
   bool IsDue(TimePoint now) const {
     return late_ != Clock::duration{} && now - looked_.load(std::memory_order_relaxed) >= Interval();
   }
-  /// Finds the share anew, where that is due. `unread`: calls that wait in sockets, beside those that came;
-  /// `few`: peers that have fewer of either are not asked. True: it has just become less than all.
-  bool Look(TimePoint now, double unread = 0, int few = 0);
+  /// Finds the share anew, where that is due. `unread`: calls that wait in sockets, beside those that came.
+  /// True: it has just become less than all.
+  bool Look(TimePoint now, double unread = 0);
 
   struct Hold {
     Clock::duration waits{};  ///< a call that comes now, before it begins; a guess

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace tilewire::rpc {
 namespace {
@@ -16,6 +17,10 @@ constexpr std::chrono::milliseconds kGone{250};
 constexpr std::chrono::milliseconds kAgain{100};
 constexpr std::chrono::milliseconds kLeastHold{5}, kLongestHold{512};
 constexpr std::chrono::milliseconds kFine{1};
+// Seconds for which calls count that waited.
+constexpr double kWaitedLately = 40e-3;
+// Of those of a connection that nobody has read: what is known of them is a guess.
+constexpr int kMostUnread = 256;
 // Seconds after which what was sent before is of no account.
 constexpr double kAnewSeconds = 0.02;
 
@@ -48,7 +53,30 @@ Turns::Parts Turns::Count(TimePoint now) {
     turn->order.store(0, std::memory_order_relaxed);
     return true;
   });
+  CountPeers(Seconds(now - std::exchange(counted_, now)).count());
   return parts_;
+}
+
+void Turns::CountPeers(double seconds) {
+  for (const auto& turn : turns_)
+    if (turn->of_peer) turn->of_peer->counted = 0;
+  for (const auto& turn : turns_)
+    if (turn->of_peer)
+      turn->of_peer->counted += turn->waiting.load(std::memory_order_relaxed) +
+                                std::min(turn->unread.load(std::memory_order_relaxed), kMostUnread);
+  const double lasts = std::exp(-seconds / kWaitedLately);
+  int all = 0, peers = 0;
+  for (const auto& turn : turns_) {
+    PeerWaits* const peer = turn->of_peer.get();
+    if (peer == nullptr || peer->counted < 0) continue;
+    // Of who has many, few wait now and then for a moment.
+    const auto before = static_cast<int>(lasts * peer->lately.load(std::memory_order_relaxed));
+    const int waits = std::max(std::exchange(peer->counted, -1), before);
+    peer->lately.store(waits, std::memory_order_relaxed);
+    all += waits;
+    if (waits > 0) ++peers;
+  }
+  few_.store(all / (2 * std::max(peers, 1)), std::memory_order_relaxed);
 }
 
 void Turns::Choose(TimePoint now, const Plan& plan) {
@@ -57,7 +85,6 @@ void Turns::Choose(TimePoint now, const Plan& plan) {
   const double may = plan.share * all;
   step_ = std::min<Clock::duration>(plan.step, Clock::duration(kLongestHold) / all), least_ = plan.least;
   waiting_.store(plan.waiting, std::memory_order_relaxed);
-  of_peer_.store(plan.of_peer, std::memory_order_relaxed);
   const double passed = Seconds(now - chosen_).count(), most = Seconds(step_).count();
   if (passed > kAnewSeconds || parts_.send + parts_.hold == 0) surplus_ = 0;
   chosen_ = now, share_ = plan.share;

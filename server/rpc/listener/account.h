@@ -98,6 +98,7 @@ struct ConnectionAccount {
   std::atomic<uint64_t> carried{0};                    ///< bytes of headers and messages that were read
   Untaken untaken;                                     ///< of these,
   Restraint restraint;                                 ///< and how many may be
+  std::atomic<bool> begins_call{true};                 ///< the header whose frame is read just now
   bool seen = false;                                   ///< whether whoever reads says so; before calls come
   std::atomic<bool> restrained{false};                 ///< others of its peer had too many failed calls,
   std::atomic<bool> short_of_frames{false};            ///< or sent too much beside headers and messages

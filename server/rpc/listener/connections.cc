@@ -103,7 +103,6 @@ void Connections::Remove(Id id) {
       ReadAccounts::OfProcess().Remove(gone->peer.name);
       Leave(&*gone);
     }
-    Count(&*gone, {});
     if (--gone->of_peer->connections == 0) by_peer_.erase(gone->peer.group);
   }
   gone.reset();  // first: who is told may count on its descriptor
@@ -116,7 +115,6 @@ void Connections::Clear() {
     const MutexLock lock(mutex_);
     gone.swap(all_);
     by_peer_.clear();
-    waiting_ = {};
   }
   const size_t count = gone.size();
   for (const auto& [id, connection] : gone)
@@ -147,36 +145,14 @@ Unread Connections::CountUnread(TimePoint now) {
           connection.recent.MayBeInAMessage(unread) ? static_cast<int64_t>(BytesOf(fd).received) - unread : 0;
       const Unread of_connection = connection.recent.In(unread, connection.account.get(), read);
       calls += of_connection;
-      CountWaiting(&connection, {of_connection.light, of_connection.heavy});
+      const auto& turns = connection.account->turns;
+      turns[static_cast<size_t>(Weight::kLight)]->unread = static_cast<int>(of_connection.light);
+      turns[static_cast<size_t>(Weight::kHeavy)]->unread = static_cast<int>(of_connection.heavy);
     }
   }
   const double stands_for = seen == 0 ? 0 : static_cast<double>(all_.size()) / static_cast<double>(seen);
-  unread_ = {.light = calls.light * stands_for, .heavy = calls.heavy * stands_for, .half_a_part = {}};
-  for (size_t weight = 0; weight < waiting_.size(); ++weight)
-    unread_.half_a_part[weight] = waiting_[weight].calls / (2 * std::max(waiting_[weight].peers, 1));
+  unread_ = {.light = calls.light * stands_for, .heavy = calls.heavy * stands_for};
   return unread_;
-}
-
-void Connections::CountWaiting(Connection* connection, const std::array<double, 2>& unread) {
-  std::array<int, 2> waits{};
-  const auto& turns = connection->account->turns;
-  for (size_t weight = 0; weight < waits.size(); ++weight) {
-    const int now = turns[weight]->waiting.load(std::memory_order_relaxed) + static_cast<int>(unread[weight]);
-    // Of who has many, few wait now and then for a moment.
-    waits[weight] = std::max(now, connection->waits[weight] * 9 / 10);
-  }
-  Count(connection, waits);
-}
-
-void Connections::Count(Connection* connection, const std::array<int, 2>& waits) {
-  for (size_t weight = 0; weight < waits.size(); ++weight) {
-    std::atomic<int>& of_peer = *connection->of_peer->waits[weight];
-    const int before = of_peer.load(std::memory_order_relaxed),
-              all = before + waits[weight] - std::exchange(connection->waits[weight], waits[weight]);
-    of_peer.store(all, std::memory_order_relaxed);
-    waiting_[weight].calls += all - before;
-    waiting_[weight].peers += (all > 0 ? 1 : 0) - (before > 0 ? 1 : 0);
-  }
 }
 
 void Connections::EndLocked(Connection* connection, Ending why) {

@@ -75,14 +75,12 @@ class Connections {
  private:
   struct OfPeer {
     int connections = 0;
-    using Count = std::shared_ptr<std::atomic<int>>;
-    std::array<Count, 2> waits{std::make_shared<std::atomic<int>>(0),
-                               std::make_shared<std::atomic<int>>(0)};  ///< Turn::of_peer, by Weight
+    std::array<std::shared_ptr<PeerWaits>, 2> waits{std::make_shared<PeerWaits>(),
+                                                    std::make_shared<PeerWaits>()};  ///< by Weight
   };
   struct Connection {
     Peer peer;
     OfPeer* of_peer = nullptr;
-    std::array<int, 2> waits{};  ///< of its peer's
     FileDescriptor second;
     std::shared_ptr<ConnectionAccount> account = std::make_shared<ConnectionAccount>();
     Burden burden;
@@ -91,10 +89,6 @@ class Connections {
     bool ended = false;  ///< by us
   };
 
-  /// What waits of a connection, or did lately, with so many calls that nobody has read.
-  void CountWaiting(Connection* connection, const std::array<double, 2>& unread) TILEWIRE_REQUIRES(mutex_);
-  /// From now on so many.
-  void Count(Connection* connection, const std::array<int, 2>& waits) TILEWIRE_REQUIRES(mutex_);
   void EndLocked(Connection* connection, Ending why) TILEWIRE_REQUIRES(mutex_);
   // All that one peer's have done together, those that are gone, too (connections_by_peer.cc):
   /// What one that is gone leaves to the others.
@@ -116,10 +110,6 @@ class Connections {
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
   std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, OfPeer> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group
-  struct Waiting {
-    int peers = 0, calls = 0;
-  };
-  std::array<Waiting, 2> waiting_ TILEWIRE_GUARDED_BY(mutex_);  ///< of all peers that have any, by Weight
   LeftBefore failed_before_ TILEWIRE_GUARDED_BY(mutex_);
   LeftBefore frames_before_ TILEWIRE_GUARDED_BY(mutex_);  ///< KiB (Unasked::frames())
   bool any_restrained_ TILEWIRE_GUARDED_BY(mutex_) = false;

@@ -9,12 +9,17 @@
 
 namespace tilewire::rpc {
 
+/// Calls of one weight that wait, of all connections of one peer that call. Thread-safe but for `counted`.
+struct PeerWaits {
+  std::atomic<int> lately{0};  ///< that do, or did lately
+  int counted = 0;             ///< for Turns, while they count
+};
+
 /// Of the calls of one weight. Thread-safe; the times are those of whoever calls Turns.
 struct Turn {
-  std::atomic<int> waiting{0};  ///< of its calls, those that wait
-  /// The same of all connections of its peer, with those that nobody has read, or did lately;
-  /// null: nobody counts them. Set before calls come.
-  std::shared_ptr<std::atomic<int>> of_peer;
+  std::atomic<int> waiting{0};                ///< of its calls, those that wait,
+  std::atomic<int> unread{0};                 ///< and those that nobody has read, as far as is known
+  std::shared_ptr<PeerWaits> of_peer;         ///< null: nobody counts them. Set before calls come
   std::atomic<TimePoint> seen{TimePoint{}};   ///< when the last call came, to a millisecond
   std::atomic<TimePoint> until{TimePoint{}};  ///< then it may send again
   std::atomic<TimePoint> told{TimePoint{}};   ///< until then it need not be told so again

@@ -1,7 +1,6 @@
 // How many calls lie in sockets that nobody has read yet, or wait for the rest of their messages there.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -13,9 +12,6 @@ namespace tilewire::rpc {
 /// Calls that came, as far as can be told, and that wait for the server to read them, by Weight.
 struct Unread {
   double light = 0, heavy = 0;
-  /// Half an equal part of those that wait, the read ones, too, for each peer that has any, by Weight. Of all
-  /// connections together alone.
-  std::array<int, 2> half_a_part{};
 
   Unread& operator+=(const Unread& other) {
     light += other.light, heavy += other.heavy;

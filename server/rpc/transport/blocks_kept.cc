@@ -5,10 +5,7 @@
 #include "server/rpc/transport/receive_limits.h"
 
 namespace tilewire::rpc {
-namespace {
-
-/// Takes `bytes` for a message that keeps `keeps`.
-Status Take(int64_t bytes, const BlocksKept::Share& share, int64_t keeps, Allowance::Held* held) {
+Status BlocksKept::Take(int64_t bytes, const Share& share, int64_t keeps, Allowance::Held* held) {
   const bool is_alone = share.allowance->held() <= keeps;
   if (is_alone && keeps + bytes <= 2 * kTransportMessageBytes) {
     share.allowance->Add(bytes, share.name, held);
@@ -16,8 +13,6 @@ Status Take(int64_t bytes, const BlocksKept::Share& share, int64_t keeps, Allowa
   }
   return share.allowance->Take(bytes, share.name, held);
 }
-
-}  // namespace
 
 Status BlocksKept::Keep(const Block& block, std::shared_ptr<const Share> share, int64_t keeps) {
   Shard& shard = Of(block.at);

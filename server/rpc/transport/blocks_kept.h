@@ -14,7 +14,8 @@
 namespace tilewire::rpc {
 
 /// Blocks of memory that gRPC read into, each counted once, while there is a message that has a piece in it:
-/// a byte of one keeps all of it. What lies in one block is one connection's. Thread-safe.
+/// a byte of one keeps all of it. What lies in one block is one connection's, but for streams that were
+/// reset: theirs may be freed, and be another's, before they end. Thread-safe.
 class BlocksKept {
  public:
   /// What a block counts to.
@@ -32,6 +33,8 @@ class BlocksKept {
   /// A message keeps it from now on, which keeps so many bytes already, as counted here. BUSY, and nothing
   /// done, where its share would have too much; a message of a common size that is alone always passes.
   Status Keep(const Block& block, std::shared_ptr<const Share> share, int64_t keeps);
+  /// Takes `bytes` of `share` for such a message, into `held`.
+  static Status Take(int64_t bytes, const Share& share, int64_t keeps, Allowance::Held* held);
   /// That message does not any more.
   void Leave(const void* block);
 

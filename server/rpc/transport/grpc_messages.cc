@@ -62,20 +62,26 @@ struct MessageReading {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
   }
 
+  /// Its status is of whichever Abseil we are built with.
+  static const char* NameOfCancel() {
+    Dl_info info{};
+    return dladdr(reinterpret_cast<void*>(&grpc_chttp2_cancel_stream), &info) != 0 ? info.dli_sname : "";
+  }
+
   Create* const create = Next<Create>(
       "_ZN18grpc_chttp2_streamC1EP21grpc_chttp2_transportP20grpc_stream_refcountPKvPN9grpc_core5ArenaE");
   Destroy* const destroy = Next<Destroy>("_ZN18grpc_chttp2_streamD1Ev");
   Parse* const parse = Next<Parse>(kParseData);
-  Cancel* const cancel = Next<Cancel>(
-      "_Z25grpc_chttp2_cancel_streamP21grpc_chttp2_transportP18grpc_chttp2_streamN4absl7debian36StatusE");
+  Cancel* const cancel = Next<Cancel>(NameOfCancel());
   EndpointOf* const endpoint_of = Next<EndpointOf>("_Z27grpc_transport_get_endpointP14grpc_transport");
   NameOf* const peer_of = Next<NameOf>("_Z22grpc_endpoint_get_peerP13grpc_endpoint");
   NameOf* const local_of = Next<NameOf>("_Z31grpc_endpoint_get_local_addressP13grpc_endpoint");
   ElementOf* const element_of = Next<ElementOf>("_Z23grpc_call_stack_elementP15grpc_call_stackm");
   CallOf* const call_of = Next<CallOf>("_Z26grpc_call_from_top_elementP17grpc_call_element");
   const bool is_seen =
-      SeesReads() && create != nullptr && destroy != nullptr && parse != nullptr && endpoint_of != nullptr &&
-      peer_of != nullptr && local_of != nullptr && element_of != nullptr && call_of != nullptr &&
+      SeesReads() && create != nullptr && destroy != nullptr && parse != nullptr && cancel != nullptr &&
+      endpoint_of != nullptr && peer_of != nullptr && local_of != nullptr && element_of != nullptr &&
+      call_of != nullptr &&
       dlsym(RTLD_DEFAULT, kParseData) == reinterpret_cast<void*>(&grpc_chttp2_data_parser_parse);
 
   static const MessageReading& OfLibrary() {
@@ -130,7 +136,7 @@ std::atomic<int> stack_at{-1};
 void FindStack(const grpc_chttp2_stream* stream, const grpc_stream_refcount* refcount) {
   constexpr int kWords = 8;  // of many more
   const auto* const words = reinterpret_cast<const void* const*>(stream);
-  for (int at = 0; at < kWords && stack_at < 0; ++at)
+  for (int at = 1; at < kWords && stack_at < 0; ++at)
     if (words[at] == refcount) stack_at = at;
 }
 

@@ -142,14 +142,6 @@ std::atomic<ptrdiff_t> parser_at{0};
 /// Of a frame of data whose beginning this thread has just read; whose that is it learns next.
 constinit thread_local int64_t data_bytes = 0;
 
-/// The frame of a header whose beginning this thread has read last, and whether a call may begin with it: not
-/// where more of that header is to come, nor with what comes behind its messages.
-struct HeaderFrame {
-  const void* parser = nullptr;
-  bool begins_call = true;
-};
-constinit thread_local HeaderFrame header_frame;
-
 /// Pings too many of the transport that this thread has read last, in a row.
 struct PingStrikes {
   const grpc_chttp2_transport* transport = nullptr;
@@ -195,10 +187,9 @@ void HPackParser::BeginFrame(grpc_metadata_batch* into, uint32_t most_metadata, 
   if (library.is_seen) {
     tilewire::rpc::Headers().BeginFrame(this, info.stream_id, boundary != Boundary::None);
     // Of what it skips gRPC does not know.
-    tilewire::rpc::header_frame = {
-        .parser = this,
-        .begins_call = info.type == LogInfo::kDontKnow ||
-                       (info.type == LogInfo::kHeaders && boundary != Boundary::None)};
+    if (auto* const account = tilewire::rpc::Streams().Known(this))
+      account->begins_call =
+          info.type == LogInfo::kDontKnow || (info.type == LogInfo::kHeaders && boundary != Boundary::None);
     // Who acknowledges no SETTINGS would else have 16 MiB.
     if (!info.is_client) most_metadata = std::min(most_metadata, tilewire::rpc::kMostMetadataBytes);
   }
@@ -221,8 +212,7 @@ absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport
     });
     if (account != nullptr) {
       account->Carry(bytes);
-      const bool begins_call = header_frame.parser != parser || header_frame.begins_call;
-      if (frame_ends != 0 && begins_call && !account->BeginStream())
+      if (frame_ends != 0 && account->begins_call && !account->BeginStream())
         return Refuse(&refused_streams, "too many calls of this client have come to nothing");
     }
   }

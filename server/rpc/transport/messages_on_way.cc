@@ -10,16 +10,20 @@ namespace tilewire::rpc {
 namespace {
 
 constexpr uint8_t kMostFlags = 1;  // compressed
+// Pieces are counted so many at a time. gRPC has a slice for each in an array that grows by half, and we have
+// where its block is.
+constexpr int64_t kPieces = 64;
+constexpr int64_t kPieceBytes = 64;
 
 }  // namespace
 
 bool MessagesOnWay::IsWhole(std::string_view piece) {
-  Message message;
-  message.Advance(piece);
-  return message.prefix == 0;
+  Progress progress;
+  progress.Advance(piece);
+  return progress.prefix == 0;
 }
 
-bool MessagesOnWay::Message::Advance(std::string_view piece) {
+bool MessagesOnWay::Progress::Advance(std::string_view piece) {
   bool ended = false;
   while (!piece.empty()) {
     for (; prefix < kPrefixBytes && !piece.empty(); ++prefix, piece.remove_prefix(1)) {
@@ -40,7 +44,7 @@ bool MessagesOnWay::Message::Advance(std::string_view piece) {
   return ended;
 }
 
-Status MessagesOnWay::Message::Wrong() const {
+Status MessagesOnWay::Progress::Wrong() const {
   if (prefix == 0) return {};
   if (flags > kMostFlags)
     return Status(
@@ -81,12 +85,19 @@ MessagesOnWay::Verdict MessagesOnWay::CameInPieces(Shard* shard, Stream stream, 
 
 Status MessagesOnWay::Keep(Message* message, const BlocksKept::Block& block, ShareOf share_of) {
   Status wrong = message->Wrong();
+  const bool is_record = ++message->pieces % kPieces == 0;
   const bool is_counted =
       block.bytes == 0 || (!message->blocks.empty() && message->blocks.back() == block.at);
-  if (wrong.ok() && is_counted) return {};
+  if (wrong.ok() && is_counted && !is_record) return {};
   if (!std::exchange(message->is_asked, true)) message->share = share_of();
   if (message->share == nullptr) return {};
   if (!wrong.ok()) return wrong;
+  if (is_record) {
+    constexpr int64_t kBytes = kPieces * kPieceBytes;
+    TILEWIRE_RETURN_IF_ERROR(BlocksKept::Take(kBytes, *message->share, message->keeps, &message->held));
+    message->keeps += kBytes;
+  }
+  if (is_counted) return {};
   TILEWIRE_RETURN_IF_ERROR(blocks_.Keep(block, message->share, message->keeps));
   message->blocks.push_back(block.at);
   message->keeps += block.bytes + BlocksKept::kRecordBytes;
@@ -118,6 +129,8 @@ void MessagesOnWay::Leave(Message* message) {
   for (const void* const block : message->blocks) blocks_.Leave(block);
   message->blocks.clear();
   message->keeps = 0;
+  message->pieces = 0;
+  if (message->held.bytes > 0) message->share->allowance->Return(message->share->name, &message->held);
 }
 
 }  // namespace tilewire::rpc

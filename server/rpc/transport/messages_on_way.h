@@ -26,7 +26,7 @@ namespace tilewire::rpc {
 class MessagesOnWay {
  public:
   using Stream = const void*;
-  /// Asked once a stream at most; null: nothing of it counts or is refused.
+  /// Asked once at most until a message ends with a piece; null: nothing of it counts or is refused.
   using ShareOf = absl::FunctionRef<std::shared_ptr<const BlocksKept::Share>()>;
   using BlockOf = absl::FunctionRef<BlocksKept::Block()>;
   struct Verdict {
@@ -48,20 +48,26 @@ class MessagesOnWay {
 
  private:
   static constexpr int kPrefixBytes = 5;
-  struct Message {
+  /// Where in its messages a stream is.
+  struct Progress {
     int prefix = 0;       ///< bytes of it that have come
     uint8_t flags = 0;    ///< the first of them
     uint32_t length = 0;  ///< as far as the others say
     int64_t came = 0;
-    bool is_asked = false, is_refused = false;
-    std::shared_ptr<const BlocksKept::Share> share;
-    std::vector<const void*> blocks;
-    int64_t keeps = 0;  ///< bytes of them
 
     /// Whether one has ended with that piece, or there is none. Goes no further than what no message may be.
     bool Advance(std::string_view piece);
     /// What no message may be.
     Status Wrong() const;
+  };
+  struct Message : Progress {
+    bool is_asked = false, is_refused = false;
+    std::shared_ptr<const BlocksKept::Share> share;
+    std::vector<const void*> blocks;
+    int64_t keeps = 0;     ///< bytes of them and of `held`
+    int64_t pieces = 0;    ///< of it, whose records gRPC keeps,
+    Allowance::Held held;  ///< which count by themselves
+
     bool is_nobodys() const { return is_asked && share == nullptr; }
   };
   /// Those who send none in pieces are not to wait for those who do.
