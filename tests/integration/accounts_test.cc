@@ -220,25 +220,6 @@ TEST(Accounts, WhoComesLongAfterIsNotRestrainedForLong) {
   EXPECT_FALSE(connections.AccountOf(peer.name)->restrained);
 }
 
-TEST(Accounts, ThoseOfOnePeerKnowOfEachOther) {
-  CountingObserver observer;
-  rpc::Connections connections({}, &observer);
-  const auto peer = [](const std::string& host, int port) {
-    return rpc::Peer{.group = host, .name = "ipv4:" + host + ":" + std::to_string(port)};
-  };
-  const auto of_peer = [&](const rpc::Peer& peer, rpc::Weight weight) {
-    return connections.AccountOf(peer.name)->turns[static_cast<size_t>(weight)]->of_peer;
-  };
-  const auto one = peer("192.0.2.3", 7000), too = peer("192.0.2.3", 7001), other = peer("192.0.2.4", 7000);
-  for (const auto& each : {one, too, other}) connections.Add(each, {});
-  for (const auto weight : {rpc::Weight::kLight, rpc::Weight::kHeavy}) {
-    EXPECT_EQ(of_peer(one, weight), of_peer(too, weight));
-    EXPECT_NE(of_peer(one, weight), of_peer(other, weight));
-  }
-  EXPECT_NE(of_peer(one, rpc::Weight::kLight), of_peer(one, rpc::Weight::kHeavy));
-  connections.Clear();
-}
-
 TEST(Accounts, TellWhatCameUntilTheLastLook) {
   CountingObserver observer;
   rpc::Connections connections({}, &observer);

@@ -130,6 +130,26 @@ TEST_F(ThrottledLight, WhoseMessageIsStillToComeIsRefusedWhereItWouldBeOld) {
   EXPECT_FALSE(throttle_.WillBeOld(now_)) << "by now all know";
 }
 
+TEST_F(ThrottledLight, WhoseCallsWaitBecauseOfAnotherPeersAreNot) {
+  const auto few = std::make_shared<PeerWaits>(), many = std::make_shared<PeerWaits>();
+  for (Connection& one : connections_) one.turn->of_peer = &one == &connections_[0] ? few : many;
+  connections_[1].turn->unread = 200;
+  (void)Flood(100, 1);
+  for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);
+  stands_ = true;
+  (void)Flood(40, 6);
+  connections_[0].turn->waiting = 0;
+  now_ += milliseconds(200);  // some of its own waited
+  throttle_.Look(now_);
+  for (const size_t i : {0, 1}) {
+    const auto& turn = connections_[i].turn;
+    EXPECT_EQ(throttle_.IsOld(milliseconds(100), now_, turn.get()).has_value(), i == 1);
+    EXPECT_EQ(throttle_.WillBeOld(now_, turn.get()).has_value(), i == 1);
+    EXPECT_EQ(throttle_.Refuses(now_, turn.get()).has_value(), i == 1);
+  }
+  EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_));
+}
+
 TEST_F(ThrottledLight, NorWhereHardlyAnythingWaitsAnyMore) {
   (void)Flood(100, 1);
   for (int ms = 0; ms < 1000 && throttle_.share() == 1; ++ms) (void)Flood(1, 6);

@@ -132,16 +132,6 @@ TEST_F(Throttled, WhoseCallsHardlyWaitIsNotAskedBecauseOfOthers) {
   EXPECT_GT(asked, 0);
 }
 
-TEST_F(Throttled, WhoseCallsWaitBecauseOfAnotherPeersIsNotAsked) {
-  const auto few = std::make_shared<PeerWaits>(), many = std::make_shared<PeerWaits>();
-  for (Connection& one : connections_) one.turn->of_peer = &one == &connections_[0] ? few : many;
-  connections_[1].turn->unread = 400;
-  (void)Flood(1000, 6);
-  EXPECT_TRUE(throttle_.HasFew(*connections_[0].turn));
-  EXPECT_FALSE(throttle_.HasFew(*connections_[1].turn));
-  EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_));
-}
-
 /// Where all who send are served alike.
 TEST_F(Throttled, OfWhomSoMuchIsOnItsWayThatItWouldWaitForLongIsAskedBeforeHisTurn) {
   EXPECT_FALSE(throttle_.Asks(connections_[0].turn, now_, 100000)) << "there are not too many";

@@ -158,8 +158,7 @@ Status Call::HeavyIsComing() {
   job_class_ = account()->last_is_bulk.load(std::memory_order_relaxed) ? JobClass::kBulk : JobClass::kSmall;
   LookAround();
   if (Status status = HeldBackEarly(); !status.ok()) return status;
-  if (throttle().HasFew(*turn())) return {};
-  const auto hold = throttle().Refuses(engine().timer().Now());
+  const auto hold = throttle().Refuses(engine().timer().Now(), turn().get());
   return hold ? Behind(job_class_, *hold, false) : Status();
 }
 
@@ -169,8 +168,8 @@ Status Call::LightIsComing() {
   LookAround();
   if (Status status = HeldBackEarly(); !status.ok()) return status;
   const TimePoint now = engine().timer().Now();
-  if (now >= account()->behind.load(std::memory_order_relaxed) || throttle().HasFew(*turn())) return {};
-  const auto hold = throttle().WillBeOld(now);
+  if (now >= account()->behind.load(std::memory_order_relaxed)) return {};
+  const auto hold = throttle().WillBeOld(now, turn().get());
   return hold ? Behind(job_class_, *hold, false) : Status();
 }
 
@@ -189,10 +188,11 @@ Status Call::HeldBack() {
 }
 
 Status Call::IsOld() {
-  if (throttle().share() >= 1 || throttle().HasFew(*turn())) return {};
+  if (throttle().share() >= 1) return {};
   const TimePoint now = engine().timer().Now();
   const bool read_late = came_ != TimePoint{} && now < account()->behind.load(std::memory_order_relaxed);
-  const auto hold = throttle().IsOld(Clock::now() - (read_late ? came_ : record_.arrived()), now);
+  const auto hold =
+      throttle().IsOld(Clock::now() - (read_late ? came_ : record_.arrived()), now, turn().get());
   return hold ? Behind(job_class_, *hold, false) : Status();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/base/limits.h"
+#include "server/rpc/transport/grpc_reads.h"
 #include "server/rpc/transport/receive_limits.h"
 #include "server/rpc/transport/refused_calls.h"
 
@@ -78,8 +79,8 @@ void Cancellation::End(const Status& status, bool cut) {
 }
 
 bool Cancellation::InputEndedEarly() {
-  // The transport's errors are the client's doing. A client that half-closes early and then cancels passes
-  // for one whose message was too large: few do, and nothing tells them apart.
+  // The transport's errors are the client's doing. Where gRPC refuses messages by itself, a client that
+  // half-closes early and then cancels passes for one whose message was too large: nothing tells them apart.
   input_ended_early_ = !grpc_call_failed_before_recv_message(context_->c_call());
   return input_ended_early_;
 }
@@ -88,7 +89,7 @@ Status Cancellation::OnRecord(const Status& status) const {
   if (!cancelled()) return status;
   if (const auto why = RefusedCalls::OfProcess().Why(context_->c_call())) return *why;
   const Status reason = job_->reason();
-  if (input_ended_early_ && reason.reason() == "CANCELLED") return RefusedByGrpc();
+  if (input_ended_early_ && !SeesMessages() && reason.reason() == "CANCELLED") return RefusedByGrpc();
   // A client that is gone looks like one that half-closed until gRPC says so, and nobody got a reply that was
   // ready.
   return status.ok() || status.reason() == "BYTES_MISSING" ? reason : status;

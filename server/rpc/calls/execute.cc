@@ -189,10 +189,7 @@ QueueTask<Result<Opening>> ReadOpen(ExecuteCall& call) {
 
 void MessageRead::Complete(bool ok) {
   const size_t bytes = ok ? message.Length() : 0;
-  if (bytes > static_cast<size_t>(kMaxMessageBytes))
-    refusal = OverLimit("message", std::to_string(bytes) + " bytes",
-                        std::to_string(kMaxMessageBytes) + "; send smaller chunks, of 1 MiB at best")
-                  .value();
+  if (bytes > static_cast<size_t>(kMaxMessageBytes)) refusal = MessageTooLarge(static_cast<int64_t>(bytes));
   if (ok && refusal.ok()) refusal = CheckUncompressed(&message);
   if (!refusal.ok()) message.Clear();
   Ahead::Complete(ok);

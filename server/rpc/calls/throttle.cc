@@ -211,8 +211,8 @@ bool Throttle::Look(TimePoint now, double unread) {
   return before == 1 && share < 1;
 }
 
-std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now) {
-  if (now - too_many_.load(std::memory_order_relaxed) > kLately) return std::nullopt;
+std::optional<Throttle::Hold> Throttle::Refuses(TimePoint now, const Turn* turn) {
+  if (now - too_many_.load(std::memory_order_relaxed) > kLately || IsSpared(turn)) return std::nullopt;
   const double rate = rate_now_.load(std::memory_order_relaxed);
   const Clock::duration waits =
       waits_.load(std::memory_order_relaxed) +
@@ -233,10 +233,10 @@ double Throttle::Old() const {
   return crowd_ > 0 ? std::max(kOld * late, kLeastOld) : kOldHeavy * late;
 }
 
-std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now) {
+std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint now, const Turn* turn) {
   const double late = Seconds(late_).count(), rate = rate_now_.load(std::memory_order_relaxed);
   const double old = crowd_ > 0 ? Old() : std::clamp(kOldCalls / rate, Old(), kVeryOld * late);
-  if (share() >= 1 || Seconds(waited).count() < old) return std::nullopt;
+  if (share() >= 1 || Seconds(waited).count() < old || IsSpared(turn)) return std::nullopt;
   if (now - since_.load(std::memory_order_relaxed) > kUntilAllKnow &&
       (crowd_ > 0 || waited < kVeryOld * late_ ||
        very_old_.fetch_add(1, std::memory_order_relaxed) >= kMostVeryOld))
@@ -245,9 +245,9 @@ std::optional<Throttle::Hold> Throttle::IsOld(Clock::duration waited, TimePoint 
   return Hold{.waits = waited, .hold = 2 * late_};
 }
 
-std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now) {
+std::optional<Throttle::Hold> Throttle::WillBeOld(TimePoint now, const Turn* turn) {
   const Clock::duration waits = waits_.load(std::memory_order_relaxed);
-  if (share() >= 1 || waits < DurationOf(Old()) ||
+  if (share() >= 1 || waits < DurationOf(Old()) || IsSpared(turn) ||
       now - since_.load(std::memory_order_relaxed) > kUntilAllKnow)
     return std::nullopt;
   came_.fetch_add(1, std::memory_order_relaxed);

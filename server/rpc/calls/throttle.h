@@ -70,9 +70,8 @@ class Throttle {
   /// `late`, were all who send served alike. For each call.
   std::optional<Hold> Asks(const std::shared_ptr<Turn>& turn, TimePoint now, int coming = 0);
 
-  /// Whether far more calls of other peers wait than of that of `turn`: then its calls wait because of them,
-  /// and are none of those that had better be refused.
-  bool HasFew(const Turn& turn) const { return turns_.IsOfFew(turn); }
+  // Calls of a `turn` of whose peer far fewer wait than of others' wait because of these, and are none of
+  // those that had better be refused.
 
   /// Whether a call that waited for `late`, or with a `crowd` half of it but a millisecond, before it could
   /// begin had better be refused: calls that came before clients knew, so that few are late for it. With a
@@ -80,16 +79,16 @@ class Throttle {
   /// a quarter of a second later at the soonest, or for very long, two seconds later. Without one only those
   /// that waited for as long as 48 take, if that is longer, up to four times `late`; and later, too, but only
   /// most of those that waited for that.
-  std::optional<Hold> IsOld(Clock::duration waited, TimePoint now);
+  std::optional<Hold> IsOld(Clock::duration waited, TimePoint now, const Turn* turn = nullptr);
 
   /// Whether a call whose message is still on its way had better be refused, because it would wait for as
   /// long as makes one old, and is as early. It counts, if so.
-  std::optional<Hold> WillBeOld(TimePoint now);
+  std::optional<Hold> WillBeOld(TimePoint now, const Turn* turn = nullptr);
 
   /// Whether a call whose message is still on its way is refused, whoever was asked: while there are too
   /// many, or were lately, and it would wait for half of `late`; half as many as can be done at most. It
   /// counts, either way. While there are not, but were, for twice `late`: callers who are many wait as long.
-  std::optional<Hold> Refuses(TimePoint now);
+  std::optional<Hold> Refuses(TimePoint now, const Turn* turn = nullptr);
 
   /// A call came whose connection was asked to hold back before its message was here: it was no Passage.
   void CountAsked() { came_.fetch_add(1, std::memory_order_relaxed); }
@@ -98,6 +97,8 @@ class Throttle {
   double share() const { return share_.load(std::memory_order_relaxed); }
 
  private:
+  bool IsSpared(const Turn* turn) const { return turn != nullptr && turns_.IsOfFew(*turn); }
+
   // Often enough to see growth before it is long, and not so often that a few calls are taken for it; more
   // often once it is known, while light calls take turns, for one too many that sends is soon felt.
   static constexpr std::chrono::milliseconds kLook{5}, kLookOften{2};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/rpc/transport/receive_limits.h"
+#include "server/rpc/transport/slices.h"
 
 namespace tilewire::rpc {
 namespace {
@@ -52,9 +53,7 @@ Status MessagesOnWay::Progress::Wrong() const {
          .reason = "BAD_MESSAGE",
          .message = "a message begins with " + std::to_string(flags) + "; gRPC knows 0, and 1: compressed"});
   if (prefix < kPrefixBytes || length <= kTransportMessageBytes) return {};
-  return OverLimit("message", std::to_string(length) + " bytes",
-                   std::to_string(kMaxMessageBytes) + "; send smaller chunks, of 1 MiB at best")
-      .value();
+  return MessageTooLarge(length);
 }
 
 MessagesOnWay::Verdict MessagesOnWay::CameInPieces(Shard* shard, Stream stream, std::string_view piece,

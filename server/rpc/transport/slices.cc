@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <string>
 #include <utility>
 
 #include "server/base/limits.h"
@@ -41,6 +42,12 @@ Status CheckUncompressed(grpc::ByteBuffer* message) {
   if (!Peek(message).compressed()) return {};
   return Status(Code::kUnimplemented, "COMPRESSED",
                 "the message is compressed, which this server does not take; send it as it is");
+}
+
+Status MessageTooLarge(int64_t bytes) {
+  return OverLimit("message", std::to_string(bytes) + " bytes",
+                   std::to_string(kMaxMessageBytes) + "; send smaller chunks, of 1 MiB at best")
+      .value();
 }
 
 Status Received::Take(grpc::ByteBuffer* buffer) {

@@ -20,6 +20,9 @@ using DropSoon = std::function<void(std::shared_ptr<const void>)>;
 /// UNIMPLEMENTED `COMPRESSED` where the message came compressed.
 Status CheckUncompressed(grpc::ByteBuffer* message);
 
+/// LIMIT, for one of so many bytes.
+Status MessageTooLarge(int64_t bytes);
+
 /// A received message: holds the slices that its pieces point into.
 class Received {
  public:
