@@ -38,7 +38,7 @@ void Connections::Leave(Connection* gone) {
   if (failed > most * kManyOfOne || account.restrained)
     failed_before_.Left(gone->peer.group, failed, 2 * most);
   frames_before_.Left(gone->peer.group, gone->unasked.frames() / kKiB, 2 * kMostFrames);
-  if (account.overdrawn && !gone->ended) observer_->OnConnectionEnded(Ending::kUnasked);
+  if (account.overdrawn && !account.broken && !gone->ended) observer_->OnConnectionEnded(Ending::kUnasked);
 }
 
 bool Connections::Restrain(const Connection& connection, double frames_of_peer) const {

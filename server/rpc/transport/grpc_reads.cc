@@ -153,7 +153,8 @@ std::atomic<uint64_t> transport_ends{0};
 
 std::atomic<uint64_t> refused_headers{0}, refused_streams{0};
 
-absl::Status Refuse(std::atomic<uint64_t>* count, const char* why) {
+absl::Status Refuse(ConnectionAccount* account, std::atomic<uint64_t>* count, const char* why) {
+  if (account != nullptr) account->broken = true;
   count->fetch_add(1, std::memory_order_relaxed);
   return absl::ResourceExhaustedError(why);
 }
@@ -203,17 +204,17 @@ absl::Status grpc_chttp2_header_parser_parse(void* parser, grpc_chttp2_transport
   const auto& library = OfLibrary();
   if (library.is_seen) {
     const size_t bytes = GRPC_SLICE_LENGTH(piece);
-    if (!Headers().Came(parser, bytes, frame_ends != 0))
-      return Refuse(&refused_headers, "a header is too large, or comes in too many frames");
     if (parser_at.load(std::memory_order_relaxed) == 0)
       parser_at = static_cast<const char*>(parser) - reinterpret_cast<const char*>(transport);
     ConnectionAccount* const account = Streams().Of(parser, [&] {
       return ReadAccounts::OfProcess().Find(std::string(library.peer_of(library.endpoint_of(transport))));
     });
+    if (!Headers().Came(parser, bytes, frame_ends != 0))
+      return Refuse(account, &refused_headers, "a header is too large, or comes in too many frames");
     if (account != nullptr) {
       account->Carry(bytes);
       if (frame_ends != 0 && account->begins_call && !account->BeginStream())
-        return Refuse(&refused_streams, "too many calls of this client have come to nothing");
+        return Refuse(account, &refused_streams, "too many calls of this client have come to nothing");
     }
   }
   return library.parse(parser, transport, stream, piece, frame_ends);
