@@ -28,7 +28,6 @@ TEST(WaitingCalls, ThoseOfOnePeerKnowOfEachOther) {
     EXPECT_NE(of_peer(one, weight), of_peer(other, weight));
   }
   EXPECT_NE(of_peer(one, rpc::Weight::kLight), of_peer(one, rpc::Weight::kHeavy));
-  connections.Clear();
 }
 
 TEST(WaitingCalls, TellHowManyCallsNobodyHasRead) {
@@ -54,7 +53,6 @@ TEST(WaitingCalls, TellHowManyCallsNobodyHasRead) {
     (void)connections.CountUnread(now += std::chrono::milliseconds(5));
     return light->unread >= 20 && light->unread <= 25;
   })) << light->unread;
-  connections.Clear();
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ class Connections {
   Connections(const ConnectionLimits& limits, ConnectionObserver* observer)
       : limits_(limits), observer_(observer) {}
   Connections(const Connections&) = delete;
+  ~Connections() { Clear(); }  // accounts are the process's
 
   /// Why there is no place for another one of that peer; none: there is.
   std::optional<Refusal> Refuse(const Peer& peer) const;
