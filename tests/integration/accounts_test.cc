@@ -171,12 +171,12 @@ TEST_F(Shedding, EndsWhoseCallsComeToNothing) {
   EXPECT_EQ(AccountOf(bad), nullptr);
 }
 
-TEST_F(Shedding, CountsWhatIsBrokenAlreadyNoMore) {
+TEST_F(Shedding, TellsNoMoreOfOneThatItsReaderEnded) {
   const auto bad = Connect(door_.address());
   ASSERT_TRUE(door_.Inside(1));
   const auto account = AccountOf(bad);
   ASSERT_NE(account, nullptr);
-  account->broken = true;
+  account->end_told = true;
   account->failed = account->calls = 102;
   EXPECT_TRUE(IsClosed(bad));
   EXPECT_TRUE(Eventually([&] { return door_.observer.closed == 1; }));

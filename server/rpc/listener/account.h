@@ -104,7 +104,7 @@ struct ConnectionAccount {
   std::atomic<bool> short_of_frames{false};            ///< or sent too much beside headers and messages
   std::atomic<double> forgiven{0};                     ///< bytes that it had sent until then
   std::atomic<bool> overdrawn{false};                  ///< it did, then, and is read no more
-  std::atomic<bool> broken{false};                     ///< whoever reads it ended it, and told
+  std::atomic<bool> end_told{false};                   ///< the server ended it; who did it first tells
 
   /// Calls under way.
   uint64_t open() const {

@@ -157,7 +157,7 @@ Unread Connections::CountUnread(TimePoint now) {
 
 void Connections::EndLocked(Connection* connection, Ending why) {
   if (std::exchange(connection->ended, true)) return;
-  if (!connection->account->broken) observer_->OnConnectionEnded(why);
+  if (!connection->account->end_told.exchange(true)) observer_->OnConnectionEnded(why);
   ShutDown(connection->second.get());
 }
 

@@ -27,7 +27,7 @@ constexpr double kMostFrames = 4 << 10, kKiB = 1 << 10;
 }  // namespace
 
 void Connections::Leave(Connection* gone) {
-  const ConnectionAccount& account = *gone->account;
+  ConnectionAccount& account = *gone->account;
   TcpBytes bytes = BytesOf(gone->second.get());
   if (bytes.received == 0) bytes.received = account.received;
   gone->burden.Update(0, bytes.received, account);
@@ -38,7 +38,7 @@ void Connections::Leave(Connection* gone) {
   if (failed > most * kManyOfOne || account.restrained)
     failed_before_.Left(gone->peer.group, failed, 2 * most);
   frames_before_.Left(gone->peer.group, gone->unasked.frames() / kKiB, 2 * kMostFrames);
-  if (account.overdrawn && !account.broken && !gone->ended) observer_->OnConnectionEnded(Ending::kUnasked);
+  if (account.overdrawn && !account.end_told.exchange(true)) observer_->OnConnectionEnded(Ending::kUnasked);
 }
 
 bool Connections::Restrain(const Connection& connection, double frames_of_peer) const {

@@ -154,8 +154,7 @@ std::atomic<uint64_t> transport_ends{0};
 std::atomic<uint64_t> refused_headers{0}, refused_streams{0};
 
 absl::Status Refuse(ConnectionAccount* account, std::atomic<uint64_t>* count, const char* why) {
-  if (account != nullptr) account->broken = true;
-  count->fetch_add(1, std::memory_order_relaxed);
+  if (account == nullptr || !account->end_told.exchange(true)) count->fetch_add(1, std::memory_order_relaxed);
   return absl::ResourceExhaustedError(why);
 }
 
