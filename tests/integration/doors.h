@@ -4,8 +4,10 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -47,6 +49,14 @@ class CountingObserver final : public rpc::ConnectionObserver {
   std::string warnings_;
 };
 
+/// Of one end of a connection, by getsockname or getpeername; 0: it has none.
+template <typename Name>
+int PortOf(const FileDescriptor& fd, const Name& name) {
+  sockaddr_in at{};
+  socklen_t bytes = sizeof at;
+  return name(fd.get(), reinterpret_cast<sockaddr*>(&at), &bytes) == 0 ? ntohs(at.sin_port) : 0;
+}
+
 /// A listener whose connections are kept.
 class Door {
  public:
@@ -79,6 +89,14 @@ class Door {
   int fd(size_t i) {
     const std::lock_guard lock(mutex_);
     return inside_[i].get();
+  }
+  /// What is at the other end of a client that is inside, whoever came first; -1: none.
+  int fd(const FileDescriptor& client) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(inside_.begin(), inside_.end(), [&](const FileDescriptor& fd) {
+      return PortOf(client, getsockname) == PortOf(fd, getpeername);
+    });
+    return found == inside_.end() ? -1 : found->get();
   }
   /// Ends one as gRPC does.
   void End(size_t i) {
@@ -119,8 +137,26 @@ inline FileDescriptor Connect(const std::string& address, const std::string& fro
 
 /// Whether the other end closes it, rather than sends anything.
 inline bool IsClosed(const FileDescriptor& fd) {
+  constexpr int kPatienceMs = 60'000;
+  pollfd ends{.fd = fd.get(), .events = POLLIN, .revents = 0};
   char byte = 0;
-  return read(fd.get(), &byte, 1) <= 0;
+  return poll(&ends, 1, kPatienceMs) == 1 && read(fd.get(), &byte, 1) <= 0;
+}
+
+/// Sends and has it read, as gRPC does: no buffer of the system need hold it.
+inline void Pass(const FileDescriptor& from, int to, size_t bytes) {
+  std::vector<char> piece(16384);
+  for (; bytes > 0; bytes -= std::min(bytes, piece.size())) {
+    const auto sent = static_cast<ssize_t>(std::min(bytes, piece.size()));
+    ASSERT_EQ(send(from.get(), piece.data(), static_cast<size_t>(sent), MSG_NOSIGNAL), sent);
+    for (ssize_t got = 0; got < sent;) {
+      pollfd readable{.fd = to, .events = POLLIN, .revents = 0};
+      ASSERT_EQ(poll(&readable, 1, 60'000), 1);
+      const ssize_t n = read(to, piece.data(), static_cast<size_t>(sent - got));
+      ASSERT_GT(n, 0);
+      got += n;
+    }
+  }
 }
 
 }  // namespace tilewire::testing

@@ -9,7 +9,7 @@ set(memory_tests cancel_test.cc overload_test.cc shutdown_test.cc window_program
 list(TRANSFORM memory_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(REMOVE_ITEM integration_tests ${memory_tests})
 # Who gets in: a program of its own, so that it is built without all others.
-set(door_tests accounts_test.cc check_config_test.cc client_security_test.cc coming_again_test.cc connection_limits_test.cc connections_test.cc distance_test.cc floods_test.cc given_window_test.cc health_test.cc health_watch_test.cc identity_test.cc jwt_test.cc leftovers_test.cc listener_test.cc log_secrets_test.cc logs_test.cc message_watch_test.cc policy_limits_test.cc policy_test.cc receive_messages_test.cc receive_shares_test.cc rotation_test.cc shared_queue_test.cc sockets_test.cc waiting_calls_test.cc)
+set(door_tests accounts_test.cc check_config_test.cc client_security_test.cc coming_again_test.cc connection_limits_test.cc connections_test.cc distance_test.cc floods_test.cc given_window_test.cc health_test.cc health_watch_test.cc identity_test.cc jwt_test.cc leftovers_test.cc listener_test.cc log_secrets_test.cc logs_test.cc message_watch_test.cc policy_limits_test.cc policy_test.cc receive_messages_test.cc receive_shares_test.cc rotation_test.cc shared_queue_test.cc shedding_test.cc sockets_test.cc waiting_calls_test.cc)
 list(TRANSFORM door_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(REMOVE_ITEM integration_tests ${door_tests})
 set(crowd ${CMAKE_CURRENT_LIST_DIR}/../bench/crowd.cc)   # stalled clients

@@ -44,6 +44,8 @@ void Listener::LookAfterAll() {
   for (const Connections::Id kept : hand_overs_->LookAfter(now)) connections_.CutOff(kept);
   const bool at_memory =
       now - memory_looked_ >= kLookEvery || memory_.near() || memory_.over() || memory_.HasGrown();
+  // This first: whose bytes it holds is looked at after.
+  const bool is_short = at_memory && memory_.Short();
   if (at_memory ||
       now - last_look_ >= std::min<Clock::duration>(kLookEvery, connections_.size() * kLookEach)) {
     connections_.Look(std::chrono::duration<double>(now - last_look_).count());
@@ -51,7 +53,6 @@ void Listener::LookAfterAll() {
   }
   if (!at_memory) return;
   memory_looked_ = now;
-  const bool is_short = memory_.Short();
   watch_next_ = now + std::chrono::milliseconds(WatchAgainMs());
   if (!is_short) return;
   const int count = connections_.ShedWorst();
