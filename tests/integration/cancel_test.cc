@@ -99,6 +99,7 @@ TEST_P(Cancel, WhileQueued) {
     });
   }
   ASSERT_TRUE(server.Queued(8)) << "one for memory, and the others for their order";
+  EXPECT_TRUE(Eventually([&] { return opened > 0; }));
   EXPECT_EQ(opened, 1);
   for (auto& stream : waiting) stream->context.TryCancel();
   for (auto& thread : threads) thread.join();

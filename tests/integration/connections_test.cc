@@ -29,6 +29,9 @@ class RawConnection {
     there.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
     there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&there), sizeof there), 0);
+    constexpr timeval kPatience{.tv_sec = 60, .tv_usec = 0};
+    for (const int way : {SO_RCVTIMEO, SO_SNDTIMEO})
+      setsockopt(fd_.get(), SOL_SOCKET, way, &kPatience, sizeof kPatience);
   }
   void Send(const std::string& bytes) {
     EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
@@ -38,8 +41,10 @@ class RawConnection {
   /// Reads until the server closes it.
   void WaitForEnd() {
     char buffer[4096];
-    while (read(fd_.get(), buffer, sizeof buffer) > 0) {
+    ssize_t got = 0;
+    while ((got = read(fd_.get(), buffer, sizeof buffer)) > 0) {
     }
+    EXPECT_FALSE(got < 0 && errno == EAGAIN) << "it stays";
   }
   bool Closed() {
     char byte = 0;

@@ -75,7 +75,26 @@ TEST(Listener, IsNeverTooFullForTheServerItself) {
   ASSERT_TRUE(dials.has_value());
   EXPECT_EQ(dials->size(), 2u);
   EXPECT_TRUE(door.Inside(3));
+  EXPECT_EQ(door.observer.opened, 1) << "nor is it told of";
   EXPECT_EQ(door.beyond(), 1) << "the server need not show itself a certificate, nor unix sockets speak TLS";
+}
+
+TEST(Listener, TheServerItselfTakesNobodysPlace) {
+  Door door({.most = 1, .most_per_peer = 1});
+  const auto dials = door.listener().DialAll();
+  ASSERT_TRUE(dials.has_value());
+  ASSERT_TRUE(door.Inside(1));
+  const auto client = Connect(door.address());
+  EXPECT_TRUE(door.Inside(2));
+  EXPECT_TRUE(IsClosed(Connect(door.address())));
+  EXPECT_EQ(door.observer.Refused(Refusal::kFull), 1);
+  door.End(0);
+  door.End(1);
+  EXPECT_TRUE(Eventually([&] { return door.observer.closed == 1; }));
+  const auto again = Connect(door.address());
+  EXPECT_TRUE(door.Inside(3));
+  EXPECT_TRUE(IsClosed(Connect(door.address()))) << "there is one place, as before";
+  EXPECT_EQ(door.observer.opened, 2);
 }
 
 /// The limit of open files while it lives, and everything up to it taken.

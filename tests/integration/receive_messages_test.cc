@@ -131,6 +131,9 @@ TEST(ReceiveMessages, OfWhoSendsThemAllButTheirEnds) {
   int all_refused = 0;
   for (const bool in_turns : {false, true, false}) {  // what was held is given back
     constexpr int kStreams = 16;                      // 128 MB, of which there is room for 26 MiB
+    // All that there were before have given back what they held.
+    ASSERT_TRUE(
+        Eventually([&] { return std::ssize(server.observer().records()) == server.observer().started(); }));
     Halves halves(server.address(), kStreams);
     const int refused = halves.SendAll(in_turns);
     EXPECT_GE(refused, 12);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "client/cpp/channels.h"
 #include "server/rpc/identity/tokens.h"
 #include "tests/integration/helpers.h"
 #include "tests/unit/certificates.h"
@@ -17,9 +18,11 @@ namespace tilewire::testing {
 
 /// gRPC ends its threads by itself, up to 0.1 s after the last channel. One that spoke TLS and ends between
 /// OpenSSL's clean-up and the process's end leaves its random number generators to nobody, which
-/// LeakSanitizer reports; so they are kept until the end.
+/// LeakSanitizer reports; so they are kept until the end. What our client does once a process, so that no
+/// connection fails for an errno of Abseil's mutexes, is done before the first.
 class KeepGrpc : public ::testing::Environment {
  public:
+  void SetUp() override { client::MakeChannel("127.0.0.1:1", {}); }
   void TearDown() override { grpc_init(); }
 };
 inline ::testing::Environment* const kKeepGrpc = ::testing::AddGlobalTestEnvironment(new KeepGrpc);

@@ -45,7 +45,7 @@ void ShutDown(int fd) {
 
 std::optional<Refusal> Connections::Refuse(const Peer& peer) const {
   const MutexLock lock(mutex_);
-  if (static_cast<int>(all_.size()) >= limits_.most) return Refusal::kFull;
+  if (static_cast<int>(all_.size()) - probes_ >= limits_.most) return Refusal::kFull;
   const auto of_peer = by_peer_.find(peer.group);
   if (of_peer != by_peer_.end() && of_peer->second.connections >= limits_.most_per_peer)
     return Refusal::kPeer;
@@ -53,8 +53,9 @@ std::optional<Refusal> Connections::Refuse(const Peer& peer) const {
 }
 
 Connections::Id Connections::Add(Peer peer, FileDescriptor second) {
-  observer_->OnConnectionOpened();
+  if (!peer.is_probe) observer_->OnConnectionOpened();
   const MutexLock lock(mutex_);
+  probes_ += peer.is_probe ? 1 : 0;
   OfPeer& of_peer = by_peer_[peer.group];
   ++of_peer.connections;
   const auto [added, is_new] =
@@ -103,24 +104,27 @@ void Connections::Remove(Id id) {
       ReadAccounts::OfProcess().Remove(gone->peer.name);
       Leave(&*gone);
     }
+    probes_ -= gone->peer.is_probe ? 1 : 0;
     if (--gone->of_peer->connections == 0) by_peer_.erase(gone->peer.group);
   }
+  const bool told = !gone->peer.is_probe;
   gone.reset();  // first: who is told may count on its descriptor
-  observer_->OnConnectionClosed();
+  if (told) observer_->OnConnectionClosed();
 }
 
 void Connections::Clear() {
   std::unordered_map<Id, Connection> gone;
+  size_t told = 0;
   {
     const MutexLock lock(mutex_);
     gone.swap(all_);
     by_peer_.clear();
+    told = gone.size() - static_cast<size_t>(std::exchange(probes_, 0));
   }
-  const size_t count = gone.size();
   for (const auto& [id, connection] : gone)
     if (connection.peer.is_tcp()) ReadAccounts::OfProcess().Remove(connection.peer.name);
   gone.clear();
-  for (size_t i = 0; i < count; ++i) observer_->OnConnectionClosed();
+  for (size_t i = 0; i < told; ++i) observer_->OnConnectionClosed();
 }
 
 size_t Connections::size() const {

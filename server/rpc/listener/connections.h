@@ -109,6 +109,7 @@ class Connections {
   TimePoint counted_ TILEWIRE_GUARDED_BY(mutex_);  ///< when
   size_t bucket_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of all_, the next one to look into
   Id last_id_ TILEWIRE_GUARDED_BY(mutex_) = 0;
+  int probes_ TILEWIRE_GUARDED_BY(mutex_) = 0;  ///< of all_
   std::unordered_map<Id, Connection> all_ TILEWIRE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, OfPeer> by_peer_ TILEWIRE_GUARDED_BY(mutex_);  ///< Peer::group
   LeftBefore failed_before_ TILEWIRE_GUARDED_BY(mutex_);

@@ -18,6 +18,7 @@ struct Peer {
   std::string name;
   bool is_tcp() const { return name != "unix:"; }
   bool own_process = false;  ///< of a unix socket: the other end is this process too
+  bool is_probe = false;     ///< OwnDials: takes nobody's place, and is not told of
 };
 
 /// Of a connected TCP or unix socket whose other end is at `address`, as accept told.
