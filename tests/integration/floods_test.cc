@@ -21,6 +21,8 @@ TEST_F(Floods, OfAHeaderAreEnded) {
     const int ended = server_.observer().ended();
     Flood flood(server_.address());
     ASSERT_TRUE(IsOpen(server_, 1));
+    const auto account = rpc::ReadAccounts::OfProcess().Find(flood.Name());
+    ASSERT_NE(account, nullptr);
     // A literal of a gigabyte.
     ASSERT_TRUE(flood.Send(Frame(http2::kHeaders, 0, 3,
                                  http2::CallHeaders(false, kRmse, 600'000) + std::string("\0\3abc", 5) +
@@ -29,6 +31,7 @@ TEST_F(Floods, OfAHeaderAreEnded) {
     while (sent < (4 << 20) && flood.Send(Frame(kContinuation, 0, 3, std::string(frame, 'a')))) sent += frame;
     EXPECT_TRUE(flood.Closes()) << frame;
     EXPECT_TRUE(Eventually([&] { return server_.observer().ended() == ended + 1; })) << frame;
+    EXPECT_TRUE(account->end_told) << "by nobody else again";
   }
   ExpectUnharmed(server_);
 }

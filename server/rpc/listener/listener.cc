@@ -220,8 +220,8 @@ std::optional<Refusal> Listener::Judge(int fd, const Peer& peer) {
 
 void Listener::Take(FileDescriptor connection, const sockaddr_storage& from) {
   Peer peer = PeerOf(connection.get(), from);
-  const bool own = own_dials_.Take(peer);
-  if (own) peer.is_probe = true, peer.group = "this server";
+  const bool own = peer.is_probe = own_dials_.Take(peer);
+  if (own) peer.group = "this server";  // what others of its address do is nothing to it
   // Told before it is closed: who sees the end finds it counted.
   if (const auto refusal = Judge(connection.get(), peer); refusal && !own) return Refused(*refusal);
   if (from.ss_family != AF_UNIX) PrepareTcp(connection.get());
