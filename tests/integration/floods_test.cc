@@ -18,11 +18,14 @@ class Resets : public Floods {
 
 TEST_F(Floods, OfAHeaderAreEnded) {
   for (const size_t frame : {size_t{1}, size_t{500}, size_t{16'384}}) {
-    const int ended = server_.observer().ended();
+    const int ended = server_.observer().ended(), started = server_.observer().started();
     Flood flood(server_.address());
-    ASSERT_TRUE(IsOpen(server_, 1));
-    const auto account = rpc::ReadAccounts::OfProcess().Find(flood.Name());
-    ASSERT_NE(account, nullptr);
+    ASSERT_TRUE(IsOpen(server_, started + 1));
+    std::shared_ptr<rpc::ConnectionAccount> account;
+    ASSERT_TRUE(Eventually([&] {
+      account = rpc::ReadAccounts::OfProcess().Find(flood.Name());
+      return account != nullptr;
+    }));
     // A literal of a gigabyte.
     ASSERT_TRUE(flood.Send(Frame(http2::kHeaders, 0, 3,
                                  http2::CallHeaders(false, kRmse, 600'000) + std::string("\0\3abc", 5) +
